@@ -105,7 +105,7 @@ def _of_matrices(x: Any, ord: Any) -> Any:
     raise ValueError(f"a matrix norm has the order 'fro', 'nuc', ±1, ±2 or ±inf; got {ord!r}")
 
 
-matrix_norm = composite("matrix_norm", _matrix_norm, numpy=(np.linalg.matrix_norm,))
+matrix_norm = composite("matrix_norm", _matrix_norm, numpy=(np.linalg.matrix_norm,), rows=True)
 
 
 def _norm(x: Any, ord: Any = "fro", axis: Any = None, keepdims: bool = False) -> Any:
@@ -125,7 +125,7 @@ def _norm(x: Any, ord: Any = "fro", axis: Any = None, keepdims: bool = False) ->
     return vector_norm(x, ord=2 if ord in (None, "fro") else ord, axis=axes, keepdims=keepdims)
 
 
-norm = composite("norm", _norm)
+norm = composite("norm", _norm, rows=True)
 
 
 def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -171,4 +171,4 @@ def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
     return vector_norm(rows - others, ord=p, axis=-1)
 
 
-cdist = composite("cdist", _cdist)
+cdist = composite("cdist", _cdist, rows=True)

@@ -180,7 +180,7 @@ def _pairs(axes: Any, n: int, m: int) -> tuple[tuple[int, ...], tuple[int, ...]]
     return tuple(i % n for i in first), tuple(j % m for j in second)
 
 
-tensordot = composite("tensordot", _tensordot, numpy=(np.tensordot, np.linalg.tensordot))
+tensordot = composite("tensordot", _tensordot, numpy=(np.tensordot, np.linalg.tensordot), rows=True)
 
 
 def _kron(a: Any, b: Any) -> Any:
@@ -193,7 +193,7 @@ def _kron(a: Any, b: Any) -> Any:
     return reshape(mul(wide, tight), shape=tuple(i * j for i, j in zip(rows, columns)))
 
 
-kron = composite("kron", _kron, numpy=(np.kron,))
+kron = composite("kron", _kron, numpy=(np.kron,), rows=True)
 
 
 def _multi_dot(arrays: Any) -> Any:

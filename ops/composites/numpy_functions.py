@@ -286,7 +286,7 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     return sum(dx * (later + earlier) / 2.0, axis=axis)
 
 
-trapezoid = composite("trapezoid", _trapezoid, numpy=(np.trapezoid,))
+trapezoid = composite("trapezoid", _trapezoid, numpy=(np.trapezoid,), rows=True)
 
 
 def _cross(a: Any, b: Any, axis: int = -1) -> Any:
@@ -341,15 +341,15 @@ def _column_stack(tup: Sequence[Any]) -> Any:
 
 
 vstack = composite(
-    "vstack", lambda tup: cat(_raised(tup, 2), axis=0), numpy=(np.vstack,),
+    "vstack", lambda tup: cat(_raised(tup, 2), axis=0), numpy=(np.vstack,), rows=True,
     doc="Arrays one below the other, vectors as rows.",
 )
-hstack = composite("hstack", _hstack, numpy=(np.hstack,))
+hstack = composite("hstack", _hstack, numpy=(np.hstack,), rows=True)
 dstack = composite(
-    "dstack", lambda tup: cat(_raised(tup, 3), axis=2), numpy=(np.dstack,),
+    "dstack", lambda tup: cat(_raised(tup, 3), axis=2), numpy=(np.dstack,), rows=True,
     doc="Arrays one behind the other, in the third axis.",
 )
-column_stack = composite("column_stack", _column_stack, numpy=(np.column_stack,))
+column_stack = composite("column_stack", _column_stack, numpy=(np.column_stack,), rows=True)
 
 
 def _append(arr: Any, values: Any, axis: int | None = None) -> Any:

@@ -180,9 +180,9 @@ def _without_nan(reduce: Op, worst: float) -> Callable[..., Any]:
     return extreme
 
 
-nansum = composite("nansum", _nansum, numpy=(np.nansum,))
+nansum = composite("nansum", _nansum, numpy=(np.nansum,), rows=True)
 nanprod = composite("nanprod", _nanprod, numpy=(np.nanprod,))
-nanmean = composite("nanmean", _nanmean, numpy=(np.nanmean,))
+nanmean = composite("nanmean", _nanmean, numpy=(np.nanmean,), rows=True)
 nanvar = composite("nanvar", _nanvar, numpy=(np.nanvar,))
 nanstd = composite("nanstd", _nanstd, numpy=(np.nanstd,))
 nanmax = composite(

@@ -37,6 +37,10 @@ __all__ = [
     "is_complex", "joining", "linear", "plain", "ready", "ready_or_number", "shape_of",
 ]
 
+OWN_ORDER = frozenset({"elementwise", "composite"})
+"""The kinds of ops that say themselves if their results are in row-major order."""
+
+
 def answers() -> dict[Any, Op]:
     """The op that answers for each of NumPy's functions: a composite, where one stands before the op that it calls."""
     composites_last = sorted(REGISTRY.values(), key=lambda op: op.kind == "composite")
@@ -72,6 +76,8 @@ class Op(Derivatives):
         batch: how the op applies to a whole batch (see `ops.core.batching`), where that does not follow from its kind.
         complex: what its rules mean for complex numbers, `HOLOMORPHIC` or `ADJOINT` (that of linear ops unless they
             say otherwise); True where there are no rules; None where the op has no meaning for complex numbers.
+        rows: whether PyTorch has the results in row-major order, however the operands lie: unless the declaration says
+            otherwise it has, but of views and what works element by element; of composites what these are decides.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
         code: the op's position in `OPS`, the opcode of its records.
@@ -100,6 +106,7 @@ class Op(Derivatives):
         view: bool | Callable[..., bool] = False,
         complex: str | bool | None = None,
         batch: Callable[[Any], Any] | None = None,
+        rows: bool | None = None,
     ):
         self.name = self.__name__ = self.__qualname__ = name
         self.kind = kind
@@ -125,6 +132,7 @@ class Op(Derivatives):
         self.complex = ADJOINT if complex is None and kind == "linear" else complex
         self.batch = batch
         self.broadcasts = batch is None and _is_elementwise(kind, forward)
+        self.rows = not (view or self.broadcasts or kind in OWN_ORDER) if rows is None else rows
         self.__doc__ = doc or inspect.getdoc(forward)
         self.__module__ = "ops"
         if name in REGISTRY:

@@ -150,7 +150,7 @@ def linear(
     declarations.check_rules(name, "linear", declarations.signature(name, forward, variadic=True), transposes)
     _make_room(name, replace)
     rules = [RuleByOp(t, ("g",)) if isinstance(t, Op) else t for t in transposes]
-    return _joined(Op(name, "linear", forward, rules, doc=doc, **facts))
+    return _joined(Op(name, "linear", forward, rules, doc=doc, rows=False, **facts))
 
 
 def general(
@@ -199,7 +199,9 @@ def general(
     declarations.check_facts(name, facts)
     declarations.check_rules(name, "general", declarations.signature(name, forward, variadic=True), vjps, jvp, joint)
     _make_room(name, replace)
-    return _joined(Op(name, "general", forward, vjps, jvp=jvp, joint=joint, outputs=outputs, doc=doc, **facts))
+    return _joined(
+        Op(name, "general", forward, vjps, jvp=jvp, joint=joint, outputs=outputs, doc=doc, rows=False, **facts)
+    )
 
 
 def remove(name: str) -> None:

@@ -296,10 +296,10 @@ def _nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     return nanmedian_all(ready(x)) if axis is None else nanmedian_along(ready(x), axis=axis, keepdims=keepdims)
 
 
-max = composite("max", _max)
-min = composite("min", _min)
-median = composite("median", _median)
-nanmedian = composite("nanmedian", _nanmedian)
+max = composite("max", _max, rows=True)
+min = composite("min", _min, rows=True)
+median = composite("median", _median, rows=True)
+nanmedian = composite("nanmedian", _nanmedian, rows=True)
 
 
 def _aminmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[Any, Any]:
@@ -308,4 +308,4 @@ def _aminmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[A
     return amin(x, axis=axis, keepdims=keepdims), amax(x, axis=axis, keepdims=keepdims)
 
 
-aminmax = composite("aminmax", _aminmax)
+aminmax = composite("aminmax", _aminmax, rows=True)

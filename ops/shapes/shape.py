@@ -142,7 +142,7 @@ clone = linear(
     "clone", lambda x: np.array(x) if shape_of(x) else np.asarray(x)[()], lambda g: g,
     numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
     hints=Hints(motion="same"),
-    batch=batching.elementwise,
+    batch=batching.elementwise, rows=False,
     doc="A copy.",
 )
 
@@ -157,7 +157,7 @@ cast = linear(
     "cast", _cast, lambda g, x_dtype: cast(g, dtype=x_dtype),
     node="ToCopyBackward0", numpy=(np.astype,) if hasattr(np, "astype") else (),
     cases=cases_of(((3,), {"dtype": np.dtype("float64")}), ((), {"dtype": np.dtype("float64")})),
-    batch=batching.elementwise, hints=Hints(steps=lambda s, x, dtype: s.cast(x, dtype_of(dtype))),
+    batch=batching.elementwise, rows=False, hints=Hints(steps=lambda s, x, dtype: s.cast(x, dtype_of(dtype))),
     doc="The same numbers in another dtype; of complex numbers the real part where that is real.",
 )
 

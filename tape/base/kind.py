@@ -119,10 +119,13 @@ class TensorKind(Operators):
     def _check_shown(self, view: Tensor) -> bool:
         """Whether what is to be a view of this tensor in another shape is one; if not, it will be if made again.
 
-        Raise if it is a copy, as far as that is known: of memory that NumPy has laid out otherwise than in row-major
-        order, it is not known of what PyTorch does.  If nobody else holds such memory, it is put in that order.
+        Raise if it is a copy, as far as that is known.  If nobody else holds memory that does not lie in row-major
+        order, it is put in that order.
         """
         return True
+
+    def _lie_in_rows(self) -> None:
+        """Lie in memory in row-major order, as what a function has just made."""
 
     def _is_shared(self) -> bool:
         """Whether something beside this tensor holds its memory: a view, an array, a record."""

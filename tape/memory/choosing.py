@@ -18,6 +18,7 @@ from ..base.tensor import Tensor
 from ..recording.calls import adaptor, also, axis_of, counted, derived, function_only
 from ..recording.creation import array_of
 from ..recording.functions import FUNCTIONS, METHODS, is_method
+from ..recording.in_rows import giving_rows
 from ..recording.recorder import as_tensor, wrap
 from ..recording.short_ways import store
 from .shaping import along
@@ -121,6 +122,7 @@ passing_on(argsort, derived["argsort"])
 
 
 @adaptor
+@giving_rows
 def gather(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
     """``z[i][j] = x[index[i][j]][j]`` for ``dim`` 0, and likewise along other dimensions.
 
@@ -138,12 +140,14 @@ def gather(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) ->
 
 
 @adaptor
+@giving_rows
 def index_select(input: Tensor, dim: int, index: Any) -> Tensor:
     """The entries along one axis at a vector of indices, which count from zero."""
     return ops.take(input, counted(input, dim, index, "index_select()"), axis=axis_of(input, dim))
 
 
 @adaptor
+@giving_rows
 def index_add(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """The input with the entries of ``source`` added to those along one axis at indices that count from zero."""
     index = counted(input, dim, index, "index_add()")
@@ -152,6 +156,7 @@ def index_add(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 
 
 
 @adaptor
+@giving_rows
 def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
     """`gather` with indices that broadcast against the input; without ``dim``, from all elements in one row.
 

@@ -14,6 +14,7 @@ from ..base.errors import view_error
 from ..base.kind import Placement, TensorKind
 from ..base.tensor import Narrow, Tensor, Theme
 from ..recording.functionalising import functionalise, stay_on_the_line
+from ..recording.in_rows import lie_in_rows
 from ..recording.indexing import plain_index
 from ..recording.packing import before_overwriting
 from ..recording.recorder import bind, wrap
@@ -42,6 +43,7 @@ class EagerKind(Theme, TensorKind):
     _repeats = repeats
     _write_at = write_at
     _become = become
+    _lie_in_rows = lie_in_rows
 
     def _lookers(self) -> tuple[Tensor, list[tuple[Tensor, Steps]]] | None:
         base = base_of(self)
@@ -64,10 +66,8 @@ class EagerKind(Theme, TensorKind):
         base = base_of(self)
         if not view._spec.size or base_of(view) is base:
             return True
-        if base is not self and in_rows(base._data):
+        if base is not self or type(self) not in (Tensor, Narrow) or _is_ordered(self._data) or is_shared(self):
             raise view_error(self._spec.shape, view._spec.shape)
-        if base is not self or type(self) not in (Tensor, Narrow) or in_rows(self._data) or is_shared(self):
-            return True  # or a copy
         put_under(self, np.ascontiguousarray(self._data), self._spec)
         return False
 
@@ -91,6 +91,6 @@ class EagerKind(Theme, TensorKind):
         return ops.index_put(self, value, index=plain_index(index, own=True))
 
 
-def in_rows(value: Any) -> bool:
+def _is_ordered(value: Any) -> bool:
     """Whether a value lies in memory in row-major order."""
     return not isinstance(value, np.ndarray) or value.flags.c_contiguous

@@ -19,6 +19,7 @@ from ops.core.differentiate import dtype_of
 
 from ..base.signatures import signature_of, signature_of_short, signed
 from ..base.tensor import Face, Tensor, Theme
+from .in_rows import in_rows
 from .recorder import as_tensor, whole
 from .short_ways import binary, is_operand, reflected, store, unary
 from .wengert import current
@@ -201,21 +202,24 @@ def public(op: Op) -> Callable[..., Any]:
         signed(function, lambda: signature_of_short(op))
     else:
         signature: list[Signature] = []
+        lies_in_rows = op.rows
 
         def function(*args: Any, **kwargs: Any) -> Any:
             if not signature:
                 signature.append(Signature(op))
             if not kwargs:
-                return tensors(signature[0].call(args, kwargs))
+                result = tensors(signature[0].call(args, kwargs))
+                return in_rows(result) if lies_in_rows else result
             out = kwargs.pop("out", None)
             dtype = kwargs.pop("dtype", None) if "dtype" in kwargs and "dtype" not in op.params else None
             if dtype is not None:
                 args = (ops.cast(args[0], dtype=dtype_of(dtype)), *args[1:])
             result = tensors(signature[0].call(args, kwargs))
+            result = in_rows(result) if lies_in_rows else result
             return result if out is None else store(result, out, op.name)
 
         if op.kind != "composite" and default_axis(op) is None:
-            function = whole(op, function)
+            function = whole(op, function, in_rows if op.rows and "keepdims" not in op.params else None)
         signed(function, lambda: signature_of(op, SPELLINGS))
 
     function.__name__ = function.__qualname__ = op.name

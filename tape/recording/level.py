@@ -182,6 +182,10 @@ class Layer(Tensor):
     def _repeats(self) -> bool:
         return False
 
+    def _check_shown(self, view: Tensor) -> bool:
+        shown = [part._check_shown(other) for part, other in zip(components(self), components(view))]
+        return all(shown)
+
     def changed(self, target: Tensor) -> Tensor:
         """The target of a change in place below that has made this: the target itself, if it can hold this."""
         return self

@@ -20,6 +20,7 @@ from ..memory.shaping import along, broadcast_shapes, expand
 from ..recording.calls import adaptor, axis_of, derived, function_only, method, sizes_of
 from ..recording.creation import array_of, as_tensor
 from ..recording.functions import FUNCTIONS, METHODS
+from ..recording.in_rows import in_rows
 from ..recording.recorder import wrap
 
 
@@ -204,7 +205,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     (tensor([3., 4., 5.]),)
     """
     spacings = spacing if isinstance(spacing, (tuple, list)) else (spacing,)
-    z = ops.numpy_gradient(as_tensor(input), *spacings, axis=dim, edge_order=edge_order)
+    z = in_rows(ops.numpy_gradient(as_tensor(input), *spacings, axis=dim, edge_order=edge_order))
     return z if isinstance(z, tuple) else (z,)
 
 

@@ -17,10 +17,12 @@ from ..memory.shaping import along
 from ..recording.calls import adaptor, axis_of, counted, derived, method
 from ..recording.creation import as_tensor
 from ..recording.functions import FUNCTIONS
+from ..recording.in_rows import giving_rows
 from ..recording.indexing import plain_index
 
 
 @adaptor
+@giving_rows
 def index_put(input: Tensor, indices: Any = None, values: Any = None, accumulate: bool = False, **named: Any) -> Tensor:
     """The input with values put at ``indices``, a tuple of index tensors, or added there with ``accumulate``.
 
@@ -39,6 +41,7 @@ passing_on(index_put, derived["index_put"])
 
 
 @adaptor
+@giving_rows
 def index_copy(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
     """The input with the entries of ``source`` put at a vector of indices, which count from zero, along one axis."""
     places = counted(input, dim, plain_index(index, own=True), "index_copy()")
@@ -46,6 +49,7 @@ def index_copy(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
 
 
 @adaptor
+@giving_rows
 def masked_scatter(input: Tensor, mask: Any, source: Any) -> Tensor:
     """The input with elements of ``source``, in order, where the mask holds.
 
@@ -89,6 +93,7 @@ def _reaching(input: Tensor, dim: int, index: Any, src: Any, name: str) -> tuple
 
 
 @adaptor
+@giving_rows
 def scatter(
     input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Tensor:
@@ -110,6 +115,7 @@ def scatter(
 
 
 @adaptor
+@giving_rows
 def scatter_add(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
     """The input with ``src`` added at ``z[index[i, j], j]`` for dimension 0, and so on."""
     return ops.scatter_add(input, *_reaching(input, dim, index, src, "scatter_add()"), axis=axis_of(input, dim))
@@ -124,6 +130,7 @@ def _check_reduction(name: str, reduce: str, known: tuple[str, ...]) -> None:
 
 
 @adaptor
+@giving_rows
 def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """The input with what ``src`` sends to each place reduced there.
 

@@ -17,7 +17,7 @@ from ops.core.batching_index import parts_of
 from ops.shapes.overwriting import look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
-from .later import element_of, laid, lies_alike, lying, order
+from .later import element_of, is_ordered, laid, lies_alike, lying, order
 from .trace import Untraceable, escaped
 
 if TYPE_CHECKING:
@@ -305,6 +305,14 @@ def _lay(trace: Any, row: int, memory: SharedMemory) -> None:
             trace.unsure = True
         else:
             trace.values[row] = laid(value, first)
+
+
+def lay_in_rows(tensor: Traced) -> None:
+    """Let what a function has just made lie in memory in row-major order, as in eager execution."""
+    values = tensor._trace.values
+    value = values[tensor._row]
+    if getattr(tensor, "_look", None) is None and not is_ordered(value):
+        values[tensor._row] = laid(value, np.empty(tensor._spec.shape, tensor._spec.dtype))
 
 
 def check_sure(trace: Any) -> None:

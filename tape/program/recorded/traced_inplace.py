@@ -17,7 +17,7 @@ from ...memory.storage import place_in
 from ...memory.writing import check_fits
 from ...recording.functionalising import functionalise
 from ...recording.recorder import plain_array, plain_number
-from .aliases import check_free, fill, is_part, is_shared, lies_there, memory_of, put
+from .aliases import check_free, fill, is_part, is_shared, lay_in_rows, lies_there, memory_of, put
 from .cells import CellPlace, place_of
 from .trace import Trace, escaped
 from .traced_index import AT_PLACES, has_places
@@ -58,6 +58,9 @@ class TracedMemory(Tensor):
         if view._spec.size and memory_of(view)[0] is not memory:
             view._stand_for_view(self)
         return True
+
+    def _lie_in_rows(self) -> None:
+        lay_in_rows(self)  # type: ignore[arg-type]
 
     def _lookers(self) -> Any:
         memory, _ = memory_of(self)
