@@ -30,7 +30,7 @@ import numpy as np
 
 from ..base.dtypes import NUMERIC
 from ..base.tensor import Face, Tensor
-from .arrays.array_text import Text, read_back
+from .arrays.array_text import Text, TextArray, read_back
 from .arrays.callee import compared_with, is_called_at_once
 from .arrays.leaving import is_recorded, plain, recording
 from .arrays.memory_order import shown
@@ -232,7 +232,26 @@ class Kind(StandIn):
         found = args[0].__class__ if isinstance(args[0], (Face, Tensor)) else type(args[0])
         if found is np.float64 and isinstance(args[0], Face):
             _tell_of_floats(sys._getframe(1))
-        return self if found is type or found is Kind else str if found is Text else found
+        return self if found is type or found is Kind else AS_SHOWN.get(found, found)
+
+
+class NumberReader(StandIn):
+    """What stands for `float` and `complex`, which read numbers from texts; for NumPy it is their dtype."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args and type(args[0]) in TEXTS:
+            read_back(self.kind.__name__, args[0])
+        return self.kind(*args, **kwargs)
+
+    @property
+    def dtype(self) -> Any:
+        return np.dtype(self.kind)
+
+
+TEXTS = frozenset({str, bytes, bytearray, np.str_, np.bytes_})
+"""What holds a text of which it is not known where it comes from."""
 
 
 class Evaluator(StandIn):
@@ -250,6 +269,10 @@ class Evaluator(StandIn):
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         return type(eval)
+
+
+AS_SHOWN = {Text: str, TextArray: np.ndarray}
+"""What texts of recorded numbers, and arrays of such, are to whoever asks."""
 
 
 def _tell_of_floats(frame: FrameType) -> None:
@@ -272,7 +295,7 @@ _told: set[tuple[str, CodeType, int]] = set()
 
 TYPE = Kind(type)
 EVAL: Any = Evaluator(eval)  # type: ignore[arg-type]
-IN_BUILTINS: dict[str, Any] = {"type": TYPE, "eval": EVAL}
+IN_BUILTINS: dict[str, Any] = {"type": TYPE, "eval": EVAL, **{k.__name__: NumberReader(k) for k in (float, complex)}}
 """What stands for names that Python knows without an import."""
 BY_KIND: dict[type, Callable[..., Any]] = {getattr(np, name): call for name, call in CALLED.items()}
 """By class: what is called in its place."""

@@ -21,7 +21,7 @@ from ..base.dtypes import NUMERIC, kind_of
 from ..base.tensor import Face, Tensor
 from ..recording.recorder import wrap
 from ..recording.views import owner
-from .arrays.array_text import read_back
+from .arrays.array_text import read_back, with_texts
 from .arrays.casting import cast
 from .arrays.face import AnyNumber, Array, array
 from .arrays.face_base import numpy
@@ -38,6 +38,9 @@ FILLED = (
 )  # fmt: skip
 """Constructors that read no array; counts may be recorded."""
 
+READING = frozenset({"fromfile", "fromstring", "loadtxt", "genfromtxt"})
+"""Those that read numbers from texts, or from files that somebody may have written just now."""
+
 DERIVED = (
     "empty_like", "full_like", "ones_like", "zeros_like", "atleast_1d", "atleast_2d", "atleast_3d", "diag", "diagflat",
     "meshgrid", "pad", "repeat", "tile", "tril", "triu", "vander", "concatenate", "stack", "hstack", "vstack",
@@ -51,7 +54,8 @@ def recordable(result: Any, of: Any = ()) -> Any:
     if type(result) is list or type(result) is tuple:
         return type(result)([recordable(part, of) for part in result])
     if type(result) is not np.ndarray or kind_of(result.dtype) not in NUMERIC or not result.flags.writeable:
-        return result
+        return with_texts(result) if type(result) is np.ndarray else result
+    read_back("array", of)
     memory = _memory(result)
     return result if any(_memory(x) is memory for x in arrays_in(of)) else array(wrap(result))
 
@@ -81,7 +85,10 @@ def made(original: Callable[..., Any]) -> Callable[..., Any]:
     def construct(*args: Any, **kwargs: Any) -> Any:
         if counts:
             args, kwargs = plain(args), plain(kwargs)
-            read_back(original.__name__, args[0] if args else None)
+            if original.__name__ in READING:
+                result = original(*args, **kwargs)
+                read_back(original.__name__, args[:1], result)
+                return recordable(result, args)
         return recordable(original(*args, **kwargs), args)
 
     return construct
@@ -90,7 +97,7 @@ def made(original: Callable[..., Any]) -> Callable[..., Any]:
 @functools.wraps(np.full)
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: Any = "C", **named: Any) -> Any:
     if not holds_face(fill_value):
-        return recordable(np.full(plain(shape), fill_value, dtype, order, **named))
+        return recordable(np.full(plain(shape), fill_value, dtype, order, **named), (fill_value,))
     value = gathered(fill_value)
     filled = recordable(np.empty(plain(shape), dtype or value.dtype, order))
     filled[...] = value

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import csv
+import io
 import json
 import pickle
 import re
+import string
 import warnings
 from decimal import Decimal
 
@@ -129,13 +132,52 @@ PARSED = {
     "eval": lambda x: eval(repr(x).replace("array", ""))[0],
     "fromstring": lambda x: np.fromstring(str(x)[1:-1], sep=" ").sum(),
     "loadtxt": lambda x: np.loadtxt([" ".join(map(str, x))]).sum(),
+    "loadtxt of a file": lambda x: np.loadtxt(io.StringIO(" ".join(map(str, x)))).sum(),
+    "genfromtxt": lambda x: np.genfromtxt(io.StringIO(f"{x[0]:.3f},{x[1]:.3f}"), delimiter=",").sum(),
+    "json of a file": lambda x: json.load(io.StringIO("[" + ",".join(map(str, x)) + "]"))[0],
+    "array of texts": lambda x: np.array(list(map(str, x))).astype(float).sum(),
+    "array of parts": lambda x: np.array(" ".join([str(v) for v in x]).split()).astype("f4").sum(),
+    "array of texts that were changed": lambda x: np.strings.strip(np.array([f" {v} " for v in x])).astype(float).sum(),
+    "array in a dtype": lambda x: np.asarray(",".join([f"{v}" for v in x]).split(","), dtype=float).sum(),
+    "full": lambda x: np.full(2, str(x[0]), float).sum(),
+    "joined": lambda x: sum(float(t) for t in " ".join(map(str, x)).split()),
+    "mapped": lambda x: sum(map(float, ";".join([f"{v:.4f}" for v in x]).split(";"))),
+    "formatted": lambda x: float("{[0]}".format(x)), "complex": lambda x: complex("+".join([str(x[0]), "2j"])).real,
+    "printed": lambda x: float(printed(x[0])), "found": lambda x: float(re.findall(r"[\d.]+", str(x))[0]),
+    "bytes": lambda x: float(" ".join([str(x[0])]).encode()), "substituted": lambda x: float(NAMED.substitute(x=x[0])),
+    "row": lambda x: float(next(csv.reader([",".join(map(str, x))]))[0]),
 }  # fmt: skip
+NAMED = string.Template("$x")
+
+
+def printed(x):
+    file = io.StringIO()
+    print(x, file=file)
+    return file.getvalue()
 
 
 @pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
 @pytest.mark.parametrize("way", PARSED)
 def test_numbers_that_are_parsed_from_the_text_of_what_carries_a_gradient_are_warned_of(way):
     is_told_of(PARSED[way])
+
+
+def test_what_reads_numbers_is_otherwise_what_it_is():
+    """`float` and `complex`, where texts are written as well, and a number that was printed stands elsewhere too."""
+    kinds = []
+
+    def program(x):
+        lines = [f"{x[0]:.2f}", " ".join(map(str, x)), "%s" % x[1]]
+        y = np.array([1.25, 0.5]) + np.zeros(2, float) + np.ones(2).astype(float) + np.array(["3.5"], dtype=float)
+        kinds.append((isinstance(y[0], float), isinstance("", (int, float)), float("0.25"), complex("2j")))
+        kinds.append((float(len(lines)), y.dtype == float, float.fromhex("0x1p0"), np.array(lines[:1]).dtype.kind))
+        kinds.append(type(np.array(lines[:1])) is np.ndarray)
+        return (y[0] * x * float("0.5")).sum()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(tape.func.grad(program)(X), [2.875, 2.875])
+    assert kinds == [(True, False, 0.25, 2j), (3.0, True, 1.0, "U"), True]
 
 
 def test_other_numbers_are_parsed_in_silence():

@@ -2,12 +2,19 @@
 
 Text is for people, so printing is no loss of a gradient.  A number that is read back from the text of one is: the text
 of a number is a `Text`, which `float` and `int` ask for its number, as long as C code has not made another text of it.
-What reads the characters themselves (`json.loads`, `ast.literal_eval`, `np.fromstring`, `np.loadtxt`) is told by the
-numbers: those that were written while this thread records are remembered, and looked for in what is read.
+What reads the characters themselves (`json.loads`, `ast.literal_eval`, `np.fromstring`, `np.loadtxt`, `float` of a text
+that C code has put together) is told by the numbers: those that were written while this thread records are remembered,
+and looked for in what is read, and of files in what is found there.  Arrays of such texts tell of it in `astype`.
+
+Not seen is what reads texts by another way than by NumPy, `json`, `ast`, `eval`, and `float` and `complex` by these
+names in code that is found (`named_places`): a library's own `float`, `decimal.Decimal` of a joined text, a class under
+a name of the user's (``to_number = float``).  Nor is a text of whole numbers, which does not say where it comes from.
+The texts of tensors are those of plain numbers, as PyTorch's are.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from _thread import get_ident
 from collections.abc import Callable
@@ -137,15 +144,17 @@ NUMBER = re.compile(r"\d+\.\d*(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+")
 """Numbers that are no integers, in a text."""
 MOST = 100_000
 """How many numbers are remembered."""
-_written: dict[int, set[str]] = {}
-"""By thread that records, the numbers in texts of what carries a gradient."""
+_written: dict[int, tuple[set[str], set[float]]] = {}
+"""By thread that records, the numbers in texts of what carries a gradient: as they were written, and as numbers."""
 
 
 def _remember(text: str) -> None:
     if get_ident() in recording:
-        numbers = _written.setdefault(get_ident(), set())
-        if len(numbers) < MOST:
-            numbers.update(NUMBER.findall(text))
+        texts, numbers = _written.setdefault(get_ident(), (set(), set()))
+        if len(texts) < MOST:
+            found = NUMBER.findall(text)
+            texts.update(found)
+            numbers.update(map(float, found))
 
 
 def forget(ident: int) -> None:
@@ -153,13 +162,53 @@ def forget(ident: int) -> None:
     _written.pop(ident, None)
 
 
-def read_back(name: str, text: Any) -> None:
-    """Tell of numbers that a function reads from a text, if they stood in the text of something with a gradient."""
-    numbers = _written.get(get_ident())
-    if numbers:
-        texts = text if isinstance(text, (list, tuple)) else (text,)
-        if any(n in numbers for part in texts if isinstance(part, str) for n in NUMBER.findall(part)):
-            lost_in_text(name)
+def read_back(name: str, texts: Any, found: Any = None) -> None:
+    """Tell of numbers that a function reads from texts, if they stood in the text of something with a gradient.
+
+    Args:
+        texts: a text, or what there are texts in.
+        found: what was read, where it is not known from what: of a file.
+    """
+    known = _written.get(get_ident())
+    if known and (_has(texts, known[0], NONE) or (found is not None and _has(found, *known))):
+        lost_in_text(name)
+
+
+NONE: frozenset[float] = frozenset()
+
+
+def _has(x: Any, texts: set[str], numbers: set[float] | frozenset[float]) -> bool:
+    """Whether a text, or an array or container of texts or numbers, has one of these; whole numbers say nothing."""
+    if issubclass(type(x), Face):
+        return False
+    if isinstance(x, str):
+        return any(n in texts for n in NUMBER.findall(x))
+    if isinstance(x, (bytes, bytearray)):
+        return _has(x.decode("latin-1"), texts, numbers)
+    if isinstance(x, (float, complex)):
+        return any(part in numbers and part % 1 for part in (x.real, x.imag))
+    if isinstance(x, (list, tuple, dict)):
+        return any(_has(part, texts, numbers) for part in (x.values() if isinstance(x, dict) else x))
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in ("fcUSO" if numbers else "USO") and _has(x.ravel()[:MOST].tolist(), texts, numbers)
+    return isinstance(x, (io.StringIO, io.BytesIO)) and not x.closed and _has(x.getvalue(), texts, numbers)
+
+
+class TextArray(np.ndarray):
+    """An array of texts of recorded numbers, of which `astype` makes numbers."""
+
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
+        if np.dtype(dtype).kind in "fciub":
+            lost_in_text("astype")
+        return self.view(np.ndarray).astype(dtype, *args, **kwargs)
+
+
+def with_texts(array: np.ndarray) -> np.ndarray:
+    """An array as one of texts of recorded numbers, if there are such in it."""
+    known = _written.get(get_ident())
+    if not known or array.dtype.kind not in "US" or not _has(array, *known):
+        return array
+    return array.view(TextArray)
 
 
 def numbers_of(x: Any) -> np.ndarray:

@@ -170,3 +170,51 @@ def only_calls(code: CodeType, name: str) -> bool:
         s for s in dis.get_instructions(code) if s.argval == name and s.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME"))
     ]
     return all(s.offset in _called(code) or any(_holds(call, s) for call in asked) for s in loads)
+
+
+@cache
+def only_passes(code: CodeType, name: str) -> bool:
+    """Whether code does nothing with a global name but call it, pass it to a call, or ask `isinstance` of it.
+
+    What is passed on in a tuple, compared or computed with is to be the class itself.
+    """
+    if only_calls(code, name):
+        return True
+    steps = steps_of(code)
+    loads = [s for s in steps if s.argval == name and s.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME"))]
+    calls = [s for s in steps if s.opname.startswith("CALL")]
+    others = [s for s in steps if s.opname.startswith(AS_ITSELF)]
+    asked = [s for s in calls if callee(code, s.offset) == ("global", "isinstance")]
+    return all(
+        s.offset in _called(code)
+        or any(_holds(call, s) for call in asked)
+        or (any(_holds(call, s) for call in calls) and not any(_holds(other, s) for other in others))
+        for s in loads
+    )
+
+
+AS_ITSELF = (*COMPARING, "BUILD_", "BINARY_", "LOAD_ATTR", "LOAD_METHOD", "MATCH_")
+"""What the instructions begin with that take a class for more than what is called."""
+
+
+@cache
+def writes_texts(code: CodeType) -> bool:
+    """Whether code may write numbers as texts: it calls for one by name, by ``%``, or in an f-string."""
+    if not WRITING.isdisjoint(code.co_names):
+        return True
+    return any(
+        step.opname.startswith("FORMAT_")
+        or (step.opname == "BINARY_OP" and step.argrepr in ("%", "%=") and _has_percent(code))
+        for step in steps_of(code)
+    )
+
+
+def _has_percent(code: CodeType) -> bool:
+    return any((isinstance(c, str) and "%" in c) or (isinstance(c, bytes) and b"%" in c) for c in code.co_consts)
+
+
+WRITING = frozenset({
+    "array2string", "array_repr", "array_str", "ascii", "dumps", "format", "format_map", "mod", "print", "repr", "str",
+    "substitute", "write", "writelines", "writerow", "writerows",
+})  # fmt: skip
+"""The names of what writes texts."""

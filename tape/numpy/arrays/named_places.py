@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ...base.location import in_library
-from .callee import only_calls
+from .callee import only_calls, only_passes, writes_texts
 
 Place = tuple[Any, Any]
 """A dict and a key in it, or a cell and None."""
@@ -31,6 +31,9 @@ MISSING = object()
 
 BUILT_IN = "type", "eval"
 """The names of Python's own that something stands for."""
+
+READING = "float", "complex"
+"""Those that something stands for where texts are written, as they read numbers from texts."""
 
 OURS = "tape", "ops"
 
@@ -148,10 +151,11 @@ def search(
 ) -> Iterator[Place]:
     """The places that a function, or what it names, reads something known from, by identity.
 
-    Of classes those names that are only called, in whatever code is found.  `seen_in` says what a place has where a
-    door may stand in it (`Taken.without_door`).
+    Of classes those names that are only called, in whatever code is found, and of those that read texts where some code
+    may write them.  `seen_in` says what a place has where a door may stand in it (`Taken.without_door`).
     """
     called: dict[tuple[int, str], tuple[Place, bool]] = {}
+    reading: dict[int, tuple[dict[str, Any], list[CodeType]]] = {}
     seen: set[int] = set()
     stack = [function]
     while stack and len(seen) < 10_000:
@@ -170,6 +174,7 @@ def search(
         elif issubclass(kind, FunctionType):
             if not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
                 stack.append(getattr(thing, "__wrapped__", None))
+                reading.setdefault(id(thing.__globals__), (thing.__globals__, []))[1].append(thing.__code__)
                 for place in _places_of(thing):
                     there = seen_in(place)
                     if id(there) in known or place[1] in BUILT_IN:
@@ -186,6 +191,29 @@ def search(
         else:
             stack += _held_by(thing)
     yield from [place for place, is_called in called.values() if is_called]
+    yield from _read_by(list(reading.values()))
+
+
+def _read_by(found: list[tuple[dict[str, Any], list[CodeType]]]) -> Iterator[Place]:
+    """The names by which code reads numbers from texts, if some code that was found may have written these."""
+    every = [(names, [part for code in codes for part in _with_inner(code)]) for names, codes in found]
+    naming = [
+        (names, name)
+        for names, codes in every
+        for name in READING
+        if any(name in code.co_names for code in codes) and has_builtins(names)
+        and all(only_passes(code, name) for code in codes)
+    ]  # fmt: skip
+    if naming and any(writes_texts(code) for _, codes in every for code in codes):
+        yield from naming
+
+
+def _with_inner(code: CodeType) -> Iterator[CodeType]:
+    """Some code, and that of the functions that are written in it."""
+    yield code
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _with_inner(part)
 
 
 def _function_of(member: Any) -> Any:

@@ -219,13 +219,14 @@ def _reading(original: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(original)
     def call(text: Any, *args: Any, **kwargs: Any) -> Any:
-        read_back(original.__name__, text)
-        return original(text, *args, **kwargs)
+        result = original(text, *args, **kwargs)
+        read_back(original.__name__, text, result)
+        return result
 
     return call
 
 
-ROOMS["json"] = {"loads": _reading}
+ROOMS["json"] = {"loads": _reading, "load": _reading}
 ROOMS["ast"] = {"literal_eval": _reading}
 
 
