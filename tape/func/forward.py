@@ -15,6 +15,7 @@ from ..recording.level import requires_grad
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import current
 from .inner import Argnums, fitting, inexact, look_for_kept, outputs_in, split_aux, with_respect_to
+from .met_again import latest, sweeping
 from .reverse import Called, check_chunk_size, jacrev
 from .seeds import blocks_along
 
@@ -48,10 +49,11 @@ def jvp(
         raise RuntimeError(f"jvp() takes the primals as a tuple, func(*primals); got {type(primals).__name__}")
     structure, xs, of_these = with_respect_to(func, primals, {}, None, "jvp()")
     x_dots = fitting(structure, xs, tangents, "the tangents of jvp()", "the primals")
+    since = latest()
     with Direction() as level:
         moving = [make(x, x_dot, level) for x, x_dot in zip(inexact(xs, "jvp()"), x_dots)]
         output, aux = split_aux(of_these(moving), has_aux, "jvp()")
-        look_for_kept(output, with_history=True)
+        look_for_kept(output, since, with_history=True)
         pairs = [parts(z, level) for z in outputs_in(output, "jvp()")]
         aux = transform(lambda x: parts(x, level)[0], aux)
     if strict and any(z_dot is None for _, z_dot in pairs):
@@ -84,8 +86,9 @@ def jacfwd(
         seen: list[Any] = []
 
         def call(moving: Sequence[Tensor], direction: Direction | None) -> list[Tensor]:
+            since = latest()
             output, aux = split_aux(of_these(moving), has_aux, "jacfwd()")
-            look_for_kept(output, with_history=True)
+            look_for_kept(output, since, with_history=True)
             still = aux if direction is None else transform(lambda x: parts(x, direction)[0], aux)
             seen[:] = [structure_of(output), still]
             return inexact(outputs_in(output, "jacfwd()"), "jacfwd()")
@@ -137,7 +140,8 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
             return build(made, map(zeros, outputs))
         sources, weights = zip(*pairs)
         create = current().recording and inner.is_seen_outside(*sources, *weights)
-        z_dots = gradients(sources, weights, gs, True, create, True)
+        with sweeping(create):
+            z_dots = gradients(sources, weights, gs, True, create, True)
         return build(made, [zeros(z) if d is None else inner.outside(d) for z, d in zip(outputs, z_dots)])
 
     return called.value, jvp_fn

@@ -50,7 +50,7 @@ class FunctionalCall:
             xs = [make(x, ones(x) if d is None else d, level) for x, d in zip(xs, x_dots)]
         with self.inner.calling(), differentiating(), within():
             result = self.func(*xs)
-            look_for_kept(result, with_history=True)
+            look_for_kept(result, self.inner.past.begin, with_history=True)
         self.many_outputs, outputs = tuple_of(result, "outputs of the user-provided function", self.name)
         self.outputs = list(outputs)
         if self.strict:

@@ -29,6 +29,7 @@ from ..recording.leaf import VARIABLES, leaf, recorded
 from ..recording.level import Layer, active, components, history, is_kept, keys, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.wengert import current, key, operands_of, row_of
+from .met_again import Past, is_over, met_again, sweeping
 
 OWNERS: weakref.WeakValueDictionary[int, Inner] = weakref.WeakValueDictionary()
 """By key, whose leaves these are; who has been taken is there no more."""
@@ -39,16 +40,21 @@ def is_of_the_past(key: int) -> bool:
     return key in VARIABLES and key not in OWNERS
 
 
-def look_for_kept(result: Any, with_history: bool = False) -> None:
+def look_for_kept(result: Any, since: int, with_history: bool = False) -> None:
     """Tell of what a function returned that was kept of an earlier derivative, in the transformation that called it.
 
     What has a history is looked through too if asked for: a derivative in reverse mode does so anyway.
+
+    Args:
+        since: the last record before the function was called.
     """
     tensors = [result] if isinstance(result, Tensor) else [x for x in leaves_of(result) if isinstance(x, Tensor)]
     looked_through = [x for x in tensors if with_history and requires_grad(x)]
     is_old = any(map(is_of_the_past, history(looked_through))) if looked_through else False
     if is_old or any(isinstance(x, Layer) and is_kept(x) for x in tensors):
         tell_of_kept(_made_last(looked_through) if is_old else None)
+    elif (met := met_again(tensors, since)) is not None:
+        tell_of_kept(locate(row_of(met)[CODE], row_of(met)[LASTI]))
 
 
 def _made_last(tensors: Sequence[Tensor], leaves: Collection[int] = ()) -> Location | None:
@@ -65,6 +71,7 @@ class Inner:
     Attributes:
         recording: whether what is outside of the derivative wants to differentiate through it.
         targets: the new tensors, as the sweep looks for them.
+        past: what will be known of it when its function has returned.
 
     Leaves of derivatives that its function takes on the way are nobody's once these are done.  Its gradients may depend
     on them, but nothing outside differentiates through that.
@@ -73,6 +80,7 @@ class Inner:
     def __init__(self, recording: bool | None = None):
         self.recording = current().recording if recording is None else recording
         self.targets: list[Tensor] = []
+        self.past = Past()
         self._leaves: dict[int, Tensor] = {}
         self._within: dict[int, weakref.ref[Tensor]] = {}
         self._around = [inner for inner in [r() for r in _calling()] if inner is not None]
@@ -104,6 +112,7 @@ class Inner:
     def _called(self) -> None:
         """The function has returned: its numbers may leave what is being recorded again."""
         _calling()[:] = [r for r in _calling() if r() not in (None, self)]
+        is_over(self.past, self.targets)
         for target in self.targets:
             for part in components(target):
                 part._seek(False)
@@ -167,7 +176,8 @@ class Inner:
         if create is None:
             create = current().recording and self.is_seen_outside(*zs, *(g for g in gs if g is not None))
         differentiate = partial(grad_batched, gradients) if batched else gradients
-        return differentiate(zs, gs, targets, retain or create, create, True)
+        with sweeping(create):
+            return differentiate(zs, gs, targets, retain or create, create, True)
 
     def outside(self, x: Any) -> Any:
         """A result as the caller gets it: without a history that is this derivative's own alone."""
@@ -177,6 +187,7 @@ class Inner:
         if isinstance(x, Layer):
             return x.through(self.outside)
         if x._node is None or (current().recording and self.is_seen_outside(x)):
+            self.past.given.update(keys([x]))
             return x
         return x.detach()
 

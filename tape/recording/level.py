@@ -225,8 +225,8 @@ def live(x: Any) -> Any:
 
 
 def is_kept(x: Any) -> bool:
-    """Whether a layer's level had been left before the outermost transformation that this thread is in began."""
-    return isinstance(x, Layer) and not x._level.alive and bool(now := begun()) and x._level.depth < now[0]
+    """Whether a layer's level had been left before the innermost transformation that this thread is in began."""
+    return isinstance(x, Layer) and not x._level.alive and bool(now := begun()) and x._level.depth < now[-1]
 
 
 def innermost(xs: Iterable[Any]) -> Any:

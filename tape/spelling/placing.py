@@ -17,12 +17,11 @@ from ..memory.shaping import along
 from ..recording.calls import adaptor, axis_of, counted, derived, method
 from ..recording.creation import as_tensor
 from ..recording.functions import FUNCTIONS
-from ..recording.in_rows import giving_rows
+from ..recording.in_rows import giving_rows, in_rows
 from ..recording.indexing import plain_index
 
 
 @adaptor
-@giving_rows
 def index_put(input: Tensor, indices: Any = None, values: Any = None, accumulate: bool = False, **named: Any) -> Tensor:
     """The input with values put at ``indices``, a tuple of index tensors, or added there with ``accumulate``.
 
@@ -34,7 +33,7 @@ def index_put(input: Tensor, indices: Any = None, values: Any = None, accumulate
         return derived["index_put"](input, indices if values is None else values, accumulate=accumulate, **named)
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put() takes a tuple of index tensors; got {type(indices).__name__}. Write (index,).")
-    return ops.index_put(input, values, index=plain_index(tuple(indices), own=True), accumulate=accumulate)
+    return in_rows(ops.index_put(input, values, index=plain_index(tuple(indices), own=True), accumulate=accumulate))
 
 
 passing_on(index_put, derived["index_put"])

@@ -113,10 +113,77 @@ def test_what_is_kept_within_one_derivative_is_not_told():
     def f(x):
         seen = []
         inner = grad(lambda y: seen.append(y * 2) or (y**3).sum())(np.ones(3))
-        other = grad(lambda y: (y * seen[0]).sum())(x)
-        return (x * seen[0] * inner * other).sum()
+        return (x * seen[0] * inner).sum()
 
-    np.testing.assert_allclose(grad(f)(X), 3 * 2 * 2 * np.ones(3))
+    np.testing.assert_allclose(grad(f)(X), 3 * 2 * np.ones(3))
+
+
+WITHIN = {
+    **{name: of for name, of in DERIVATIVES.items() if name not in ("grad_and_value", "jvp", "vjp", "jacobian")},
+    "jvp": lambda f: lambda x: jvp(f, (x,), (np.ones(3),))[1],
+    "vjp": lambda f: lambda x: vjp(f, x)[1](np.float64(1.0))[0],
+    "lanes": lambda f: lambda x: vmap(grad(f))(np.ones((2, 1)) * x)[0],
+}
+OUTER = {
+    "grad": grad, "jacrev": jacrev, "jacfwd": jacfwd, "vmap": lambda f: lambda x: vmap(f)(x[None]),
+    "compiled": lambda f: tape.compile(grad(f)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("later", WITHIN)
+@pytest.mark.parametrize("earlier", WITHIN)
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("point", ["its own", "another"])
+def test_what_an_earlier_derivative_within_the_same_one_left_is_told(outer, earlier, later, point):
+    f = of_a_dict()
+
+    def both(x):
+        filled = WITHIN[earlier](f)(x if point == "its own" else np.ones(3))
+        return filled.sum() + WITHIN[later](f)(x).sum()
+
+    with pytest.warns((UserWarning, RuntimeWarning), match="kept of an earlier call"):  # or why it is not compiled
+        OUTER[outer](both)(X)
+
+
+def newton(x):
+    """Derivatives at points that depend on earlier ones."""
+    for _ in range(2):
+        x = x - 0.1 * grad(lambda y: np.sin(y).sum())(x)
+    return jvp(lambda y: (y * x).sum(), (x,), (x,))[1]
+
+
+def with_a_value(x):
+    found, value = grad_and_value(lambda y: (y**3).sum())(x)
+    return grad(lambda y: (y * value * found).sum())(x).sum()
+
+
+def beside(x):
+    found, (_, aux) = grad_and_value(lambda y: ((y**3).sum(), np.sin(y)), has_aux=True)(x)
+    return jacfwd(lambda y: (y * aux * found).sum())(x).sum()
+
+
+def pulled(x):
+    z, pull = vjp(lambda y: np.sin(y) * y, x)
+    return grad(lambda v: (pull(v)[0] * z).sum())(x).sum()
+
+
+def pushed(x):
+    z, push = linearize(lambda y: np.sin(y) * y, x)
+    return grad(lambda v: (push(v) * z).sum())(x).sum()
+
+
+def afterwards(x):
+    kept = []
+    grad(lambda y: kept.append(np.sin(y)) or (y**2).sum())(x)
+    z = kept[0] * x  # of which the outer derivative is right
+    return grad(lambda y: (y * z).sum())(x).sum()
+
+
+@pytest.mark.parametrize("outer", ["grad", "jacrev", "compiled"])
+@pytest.mark.parametrize("f", [newton, with_a_value, beside, pulled, pushed, afterwards])
+def test_what_earlier_derivatives_gave_is_not_told(f, outer):
+    OUTER[outer](f)(X)
 
 
 @pytest.mark.parametrize("derivative", DERIVATIVES)

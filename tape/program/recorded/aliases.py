@@ -307,7 +307,7 @@ def _lay(trace: Any, row: int, memory: SharedMemory) -> None:
             trace.values[row] = laid(value, first)
 
 
-def lay_in_rows(tensor: Traced) -> None:
+def lay_in_rows(tensor: TracedMemory) -> None:
     """Let what a function has just made lie in memory in row-major order, as in eager execution."""
     values = tensor._trace.values
     value = values[tensor._row]

@@ -60,7 +60,7 @@ class TracedMemory(Tensor):
         return True
 
     def _lie_in_rows(self) -> None:
-        lay_in_rows(self)  # type: ignore[arg-type]
+        lay_in_rows(self)
 
     def _lookers(self) -> Any:
         memory, _ = memory_of(self)

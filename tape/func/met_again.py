@@ -1,0 +1,113 @@
+"""What a function kept of a derivative that has been taken within the same outer one, and that a later one meets.
+
+Its history leads to the argument of the earlier derivative, and past that one to what is outside of both; so the outer
+derivative is right, but to the later one it is a constant, as if it came of an earlier call.  What the earlier
+derivative gave back is no such thing, nor is what sweeps make, which have to do with records of earlier derivatives.
+
+Records of a derivative's function have handles between two bounds, and it has ended when a later one begins.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+from ..recording.functionalising import last_of
+from ..recording.level import begun, keys
+from ..recording.wengert import current, key, operands_of
+
+
+class Past:
+    """A derivative that has been taken.
+
+    Attributes:
+        begin, end: the last records before its function began, and when it had returned.
+        targets: the keys of its function's arguments.
+        given: the keys of what it gave back.
+    """
+
+    __slots__ = ("begin", "end", "given", "targets")
+
+    def __init__(self) -> None:
+        self.begin, self.end = latest(), -1
+        self.targets: frozenset[int] = frozenset()
+        self.given: set[int] = set()
+
+    def has(self, handle: int) -> bool:
+        """Whether a record is of its function, depends on the arguments, and was not given back."""
+        return self.begin < handle <= self.end and handle not in self.given and self._depends(handle)
+
+    def _depends(self, handle: int) -> bool:
+        queue, seen = [handle], set()
+        while queue:
+            k = queue.pop()
+            if k in self.targets:
+                return True
+            if k > self.begin and k not in seen:
+                seen.add(k)
+                queue += [key(ref) for ref in operands_of(k) if ref is not None]
+        return False
+
+
+class _Within(threading.local):
+    """What was done so far within the outermost transformation that this thread is in.
+
+    Attributes:
+        outermost: its depth.
+        past: the derivatives that were taken.
+        sweeps: by the handle of its last record, the bounds of each sweep that was recorded.
+    """
+
+    def __init__(self) -> None:
+        self.outermost = -1
+        self.past: list[Past] = []
+        self.sweeps: list[tuple[int, int]] = []
+
+
+_within = _Within()
+
+
+def latest() -> int:
+    """The handle of the last record of this thread; as another int, which keeps no record alive."""
+    return last_of(current()) + 1 - 1
+
+
+def is_over(past: Past, targets: Sequence[object]) -> None:
+    """The function of a derivative has returned."""
+    outermost = (*begun(), -1)[0]
+    if outermost != _within.outermost:
+        _within.outermost, _within.past, _within.sweeps = outermost, [], []
+    if outermost < 0:
+        return
+    past.end, past.targets = latest(), frozenset(keys(targets))
+    _within.past.append(past)
+
+
+@contextmanager
+def sweeping(is_recorded: bool) -> Iterator[None]:
+    """While gradients are taken: what is recorded then is no doing of the user's."""
+    begin = latest() if is_recorded else 0
+    try:
+        yield
+    finally:
+        if is_recorded and _within.past:
+            _within.sweeps.append((begin, latest()))
+
+
+def met_again(tensors: Collection[object], since: int) -> int | None:
+    """The record of something that was kept, if what was computed since a record depends on such a thing; else None."""
+    past = [p for p in _within.past if p.end <= since]
+    if not past:
+        return None
+    queue, seen = list(keys(tensors)), set()
+    while queue:
+        k = queue.pop()
+        if k in seen or k < 0 or any(begin < k <= end for begin, end in _within.sweeps):
+            continue
+        seen.add(k)
+        if k > since:
+            queue += [key(ref) for ref in operands_of(k) if ref is not None]
+        elif any(p.has(k) for p in past):
+            return k
+    return None
