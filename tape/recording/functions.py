@@ -298,5 +298,6 @@ class OperatorMethods(Theme):
         return _power(self, exponent)
 
 
-_irregular = {"__pow__", "__pos__"}  # the one stands above, the other in `tape.memory.to_dtype`
-ops.install(OperatorMethods, {k: f for k, f in ops.methods(_forward, _reflected).items() if k not in _irregular})
+IRREGULAR = {"__pow__", "__pos__"}
+"""Operators that are more than their op: the one stands above, the other in `tape.memory.to_dtype`."""
+ops.install(OperatorMethods, {k: f for k, f in ops.methods(_forward, _reflected).items() if k not in IRREGULAR})

@@ -235,7 +235,7 @@ def views(made: Any, op: Op, operands: Sequence[Any], params: dict[str, Any], re
 def apart(z: np.ndarray, values: Sequence[Any]) -> np.ndarray:
     """A result in memory of its own: a copy where an op that gives no views has returned one of an operand."""
     memory = owner(z)
-    return z.copy() if any(type(x) is np.ndarray and owner(x) is memory for x in values) else z
+    return z.copy("K") if any(type(x) is np.ndarray and owner(x) is memory for x in values) else z
 
 
 @cache

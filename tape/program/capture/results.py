@@ -17,7 +17,7 @@ from ...numpy.arrays.python_number import PythonNumber
 from ...recording.level import Layer, live
 from ...recording.recording_modes import no_grad
 from ...recording.views import owner
-from ..recorded.aliases import DETACHED, way_to
+from ..recorded.aliases import DETACHED, SharedMemory, way_to
 from ..recorded.trace import Trace, Untraceable, is_tracked
 from ..recorded.traced import Traced
 from ..world.surroundings import Surroundings
@@ -92,7 +92,8 @@ class Results:
     def build(self, outputs: Any, given: Sequence[Any] | None = None) -> Any:
         """The results of a call, for what varies in its arguments; without these all have memory of their own."""
         if self.shown and given is not None:
-            return build(self.structure, [self._leaf(i, outputs, given) for i in range(len(self.leaves))])
+            made: dict[int, Any] = {}  # what is returned twice is one object
+            return build(self.structure, [self._leaf(i, outputs, given, made) for i in range(len(self.leaves))])
         kind = self.structure.container
         if kind is None:
             return outputs[0] if self.count else copied(self.leaves[0])
@@ -101,9 +102,12 @@ class Results:
         filled = [outputs[x.number] if isinstance(x, OutputPlace) else copied(x) for x in self.leaves]
         return build(self.structure, filled)
 
-    def _leaf(self, i: int, outputs: Any, given: Sequence[Any]) -> Any:
+    def _leaf(self, i: int, outputs: Any, given: Sequence[Any], made: dict[int, Any]) -> Any:
         if i in self.shown:
-            return self.shown[i].of(outputs, given)
+            shown = self.shown[i]
+            if id(shown) not in made:
+                made[id(shown)] = shown.of(outputs, given)
+            return made[id(shown)]
         x = self.leaves[i]
         return outputs[x.number] if isinstance(x, OutputPlace) else copied(x)
 
@@ -164,14 +168,29 @@ class Sharing:
                     whole = memory.whole(tensors[i])
                     bases[id(memory)] = rows.place(whole, self._kind_of(whole, x))
                 rows.require(bases[id(memory)], self._kind_of(memory.whole(tensors[i]), x))
-                found[i] = SharedResult(bases[id(memory)], known(steps), is_writeable(x))
+                self._check_shown(memory, known(steps))
+                found[i] = SharedResult(bases[id(memory)], steps, is_writeable(x))
             elif not is_writeable(x):
                 found[i] = SharedResult(places[i], (), writeable=False)
         for i, z in enumerate(tensors):
             view = found.get(i)
             if view is not None and view.steps and isinstance(results[i], Tensor) and z._row in self.trace.stopped:
                 found[i] = view._replace(still=True)
-        return {i: view for i, view in found.items() if view is not None}
+        shown = {i: view for i, view in found.items() if view is not None}
+        first: dict[int, SharedResult] = {}
+        return {i: first.setdefault(id(results[i]), view) for i, view in shown.items()}
+
+    def _check_shown(self, memory: SharedMemory, steps: Steps) -> None:
+        """Raise unless steps that show memory as it lay here show it as well where a replay has it in row-major order.
+
+        Raises:
+            Untraceable: if what they give there is a copy.
+        """
+        spec = self.trace.spec(memory.row)
+        ordered = np.empty(spec.shape, spec.dtype)  # type: ignore[union-attr]
+        shows = [np.may_share_memory(shown_of(x, steps), x) for x in (memory.first, ordered) if x is not None]
+        if shows == [True, False]:
+            raise Untraceable("it returned a view of a result that does not lie in row-major order")
 
     def _kind_of(self, row: int, x: Any) -> int:
         """What a record is given back as that a result, a tensor or an array, looks at."""

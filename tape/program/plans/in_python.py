@@ -63,7 +63,7 @@ class InPython:
                 self._verify(values, step.makes, expecting)
                 for k in step.drops:
                     values.pop(k, None)
-        results = [values[k] for k in self.outputs]
+        results = [as_of_numpy(values[k]) if k in constants else values[k] for k in self.outputs]
         captured = [c for k, c in constants.items() if isinstance(listing.constant(k), (Tensor, np.ndarray))]
         separate(results, suspects(listing, range(len(listing))), [*inputs, *captured])
         return results
@@ -72,6 +72,11 @@ class InPython:
         for k in rows if self.guarded else ():
             for i in self.guarded.get(k, ()):
                 self.guards.verify(i, values[k], expecting)
+
+
+def as_of_numpy(constant: Any) -> Any:
+    """A constant as a result: a plain number as NumPy's, as adjoints are that depend on nothing."""
+    return np.asarray(constant)[()] if isinstance(constant, (int, float, complex)) else constant
 
 
 def live(steps: Sequence[Any], outputs: Iterable[int]) -> None:

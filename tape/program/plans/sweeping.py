@@ -20,6 +20,7 @@ from ...jit.machine.frames import KERNEL, Pool, address_of, fit, fits
 from ...jit.machine.regions import ALIGN, BLOCK, DATA, REFUSED, WORK
 from ..recorded.raising import note_errors, noting
 from .guarding import GuardStep
+from .in_python import as_of_numpy
 from .ownership import separate, suspects
 from .plan import Plan, plan_of
 from .plan_steps.plan_places import CANARY, UNIT, Place, PlanValue, array_at
@@ -180,7 +181,9 @@ class PlanRun:
             if array.shape == x.spec.shape and x.spec.size == array.size:
                 return array
             return array[x.start : x.start + x.spec.size].reshape(x.spec.shape) if x.spec.ndim else array[x.start]
-        return self.raw(x.source) if type(x) is Raw else self.arrays[x]
+        if type(x) is not Raw:
+            return self.arrays[x]
+        return self.raw(x.source) if x.source >= 0 else as_of_numpy(self.raw(x.source))
 
     # Stops.
 

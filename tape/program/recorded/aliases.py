@@ -232,19 +232,31 @@ def seal(view: TracedMemory, parent: TracedMemory, step: Any = None) -> None:
     Args:
         step: how it looks at the other tensor, if that can be done again.
     """
-    memory_of(parent)[0].show(view, None)
-    if step is not None:
-        view.__dict__["_through"] = parent, step
+    memory, before = way_to(parent)
+    memory.show(view, None)
+    if before is not None and step is not None:
+        view.__dict__["_through"] = *before, step
 
 
 def way_to(tensor: TracedMemory) -> tuple[SharedMemory, Any]:
     """What a tensor looks at, and in which steps that can be done again, if not followed; None if in none."""
     memory, steps = memory_of(tensor)
-    if steps is None and "_through" in tensor.__dict__:
-        parent, step = tensor.__dict__["_through"]
-        before = way_to(parent)[1]
-        steps = None if before is None else (*before, step)
-    return memory, steps
+    return memory, tensor.__dict__.get("_through") if steps is None else steps
+
+
+def become(tensor: TracedMemory, view: TracedMemory) -> None:
+    """Let a tensor look at its memory as a view of it does, whose shape it takes.
+
+    Raises:
+        Untraceable: if it is, or looks at, one of several views of one op, which eager execution may refuse.
+    """
+    steps = way_to(view)[1]
+    if any(number is not None for _, _, number in steps or ()):
+        raise Untraceable("one of several views of one op was given another shape in place")
+    tensor._settle(view._row)
+    tensor._look, tensor._spec = view._look, view._spec
+    if view._look[1] is None:
+        tensor.__dict__["_through"] = steps
 
 
 def is_shared(tensor: TracedMemory) -> bool:

@@ -23,7 +23,7 @@ from ops.shapes.index import is_basic
 
 from ...base.locks import new_lock
 from ...base.spec import Spec, spec, spec_of
-from ...recording.recorder import forward_of
+from ...recording.recorder import apart, forward_of
 from .fingerprint import key_of
 
 LARGE = 1 << 18
@@ -74,6 +74,11 @@ def _from(value: Any, least: int) -> Any:
     if type(value) is not np.ndarray or value.nbytes < least or value.dtype.kind not in "fcb":
         return value
     return Later(spec_of(value), value, value.flags.c_contiguous)
+
+
+def given_now(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
+    """What an op gives of values that are all known."""
+    return unheld(evaluated(op, values, params))
 
 
 def unheld(value: Any) -> Any:
@@ -136,6 +141,12 @@ def order(value: Any) -> None:
     """Note of an array that is computed later that it lies in row-major order, as whoever made it has seen to."""
     if type(value) is Later:
         value.ordered = True
+
+
+def evaluated(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
+    """What an op gives of values, lying in memory as what eager execution makes does."""
+    z = forward_of(op)(*values, **params)
+    return apart(z, values) if not op.view and type(z) is np.ndarray and z.base is not None else z
 
 
 def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -270,7 +281,7 @@ def _by_example(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     found = None if key is None else _EXAMPLES.get(key)
     if found is None:
         try:
-            given = op.forward(*map(_ones, values), **params)
+            given = evaluated(op, list(map(_ones, values)), params)
         except Exception:  # the numbers decide
             given = None
         found = _specs_of(given), params
@@ -365,7 +376,7 @@ class Computing:
         values = trace.values
         for k in sorted(waiting):
             numbers, params = waiting[k]
-            z = forward_of(OPS[trace.code(k)])(*[value_of(values[j]) for j in numbers], **params)
+            z = evaluated(OPS[trace.code(k)], [value_of(values[j]) for j in numbers], params)
             x = values[k]
             values[k] = tuple(map(self._known, repeat(k), x, z)) if type(x) is tuple else self._known(k, x, z)
             if self.now > self.most:

@@ -24,11 +24,11 @@ from ops.core.own import may_raise
 from ...base.errors import AsItIs, misfit, not_for_complex, note
 from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
-from ...recording.recorder import forward_of, getframe, user_frame
+from ...recording.recorder import getframe, user_frame
 from ...recording.wengert import INFERRING, current
 from .fingerprint import fingerprint
 from .guards import Guard
-from .later import Computing, Later, foreseen, later, later_input, unheld
+from .later import Computing, Later, evaluated, foreseen, given_now, later, later_input
 from .raising import handling, raises
 from .trace_records import Records, X
 
@@ -306,8 +306,8 @@ class Trace(Records):
                 if z is not None:
                     return z
                 values = [self.value(k) for k in numbers]
-                return later(forward_of(op)(*values, **params))
-            return unheld(forward_of(op)(*values, **params))
+                return later(evaluated(op, values, params))
+            return given_now(op, values, params)
         except Exception as error:
             self.failed = self.failed or may_raise(op) or isinstance(error, OF_NUMBERS)
             if isinstance(error, ValueError):

@@ -17,7 +17,7 @@ from ...memory.storage import place_in
 from ...memory.writing import check_fits
 from ...recording.functionalising import functionalise
 from ...recording.recorder import plain_array, plain_number
-from .aliases import check_free, fill, is_part, is_shared, lay_in_rows, lies_there, memory_of, put
+from .aliases import become, check_free, fill, is_part, is_shared, lay_in_rows, lies_there, memory_of, put
 from .cells import CellPlace, place_of
 from .trace import Trace, escaped
 from .traced_index import AT_PLACES, has_places
@@ -160,9 +160,7 @@ class TracedMemory(Tensor):
 
     def _become(self, operation: str, compute: Callable[[], Any]) -> None:
         self._check_free(operation)
-        view = compute()
-        self._settle(view._row)
-        self._look, self._spec = memory_of(view), view._spec
+        become(self, compute())
 
 
 def _fitted(value: Any, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -15,7 +15,7 @@ import ops
 from ops import REGISTRY, Op
 
 from ...memory.inplace import NOT_AUGMENTED
-from ...recording.functions import is_short
+from ...recording.functions import IRREGULAR, is_short
 from ...recording.recorder import getframe
 from ...recording.short_ways import is_operand
 from .later import Later, of_pair
@@ -129,7 +129,8 @@ def operators(own: Any, given: Any) -> dict[str, Callable[..., Any]]:
         if not name or op.kind not in ("elementwise", "plain") or op.params:
             continue
         if op.arity == 1:
-            found[f"__{name}__"] = _unary(op)
+            if f"__{name}__" not in IRREGULAR:
+                found[f"__{name}__"] = _unary(op)
             continue
         found[f"__{name}__"] = tensors_way(op, False, 1, own, given)
         found[f"_{name}_of_array"] = tensors_way(op, False, 2, own, given)

@@ -101,3 +101,19 @@ def test_what_is_differentiated_is_read_anew_in_each_call():
     assert_allclose(compiled(x), 2 * x * kept)
     kept[:] = 5.0, 4.0, 2.0
     assert_allclose(compiled(x), 2 * x * kept)
+
+
+@pytest.mark.parametrize("dtype", [tape.float32, tape.float64])
+@pytest.mark.parametrize("shape", [(), (2,)])
+@pytest.mark.parametrize("tier", [None, "interpret", "quick"])
+def test_a_gradient_that_is_a_constant_can_be_differentiated(dtype, shape, tier):
+    def f(x, y):
+        z = x * 1.0
+        z.masked_scatter_(z > 0.0, y)  # so that nothing of x is left
+        return (z * z).sum()
+
+    fast = tape.compile(f, tier=tier)
+    for _ in range(3):
+        x, y = tape.ones(shape, dtype=dtype, requires_grad=True), tape.ones(2, dtype=dtype)
+        (found,) = tape.autograd.grad(fast(x, y), x, create_graph=True)
+        assert (found.dtype, found.shape, found.sum().item()) == (x.dtype, x.shape, 0.0)

@@ -1,4 +1,9 @@
-"""Whether ``reshape`` and ``contiguous`` give a view or a copy is as in eager execution, where it is as memory lies."""
+"""Whether ``reshape`` and ``contiguous`` give a view or a copy is as in eager execution, where it is as memory lies.
+
+So is what tensors that compiled functions return share, and which are one.
+"""
+
+import math
 
 import numpy as np
 import pytest
@@ -113,3 +118,118 @@ def test_arguments_may_lie_otherwise(function, first):
         found, expected = fast(tape.from_numpy(x)), function(tape.from_numpy(z))
         assert found.tolist() == expected.tolist()
         assert x.tolist() == z.tolist()
+
+
+TURNED = {
+    "flip": lambda x: x.flip(0),
+    "flip of columns": lambda x: x.T.flip(0),
+    "flip both": lambda x: x.flip(0, 1),
+    "fliplr": lambda x: x.fliplr(),
+    "rot90": lambda x: x.rot90(),
+    "flip and part": lambda x: x.flip(1)[1:],
+    "exp of columns": lambda x: x.T.exp(),
+    "clone of columns": lambda x: x.T.clone(),
+}
+LOOKS = {
+    "contiguous": lambda y: y.contiguous(),
+    "reshape": lambda y: y.reshape(-1),
+    "columns": lambda y: y.T.reshape(-1),
+    "unsqueeze": lambda y: y.unsqueeze(0).contiguous(),
+}
+
+
+def shares(results):
+    arrays = [z.detach().numpy() for z in results]
+    return [[bool(np.shares_memory(x, y)) for x in arrays] for y in arrays]
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("turn", TURNED)
+@pytest.mark.parametrize("shape", [(2, 3), (300, 400)])
+def test_a_result_of_an_op_that_gives_no_view_lies_as_eagerly(turn, look, shape):
+    def f(x):
+        y = TURNED[turn](x)
+        return y, LOOKS[look](y)
+
+    def changed(x):
+        y, z = f(x)
+        z.mul_(2.0)
+        return y * 1.0
+
+    fast, fast_changed = tape.compile(f), tape.compile(changed)
+    for k in range(3):
+        x = tape.linspace(0.0, k + 1.0, math.prod(shape)).reshape(shape)
+        assert shares(fast(x)) == shares(f(x))
+        assert np.allclose(fast_changed(x).numpy(), changed(x).numpy())
+
+
+RESHAPED = {
+    "of the whole": lambda y: y.split(2)[0],
+    "of a part": lambda y: y.split(1)[1],
+    "of all axes": lambda y: y.detach(),
+    "of a view": lambda y: y[:1],
+    "of a row": lambda y: y.unbind(0)[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("change", ["unsqueeze_", "t_", "transpose_"])
+@pytest.mark.parametrize("kind", RESHAPED)
+@pytest.mark.parametrize("which", ["base", "view"])
+def test_another_shape_in_place_is_that_of_one_tensor(kind, change, which):
+    def f(x):
+        y = x * 1.0
+        view = RESHAPED[kind](y)
+        changed = y if which == "base" else view
+        getattr(changed, change)(*{"unsqueeze_": (0,), "t_": (), "transpose_": (0, -1)}[change])
+        return y, view, y * 2.0, view * 2.0
+
+    fast = tape.compile(f)
+    for k in range(3):
+        x = tape.arange(6.0).reshape(2, 3) + k
+        found, expected = fast(x), f(x)
+        assert [z.tolist() for z in found] == [z.tolist() for z in expected]
+        found[0].zero_(), expected[0].zero_()
+        assert found[1].tolist() == expected[1].tolist()
+
+
+def test_one_of_several_views_keeps_its_shape():
+    def f(x):
+        part = (x * 1.0).split(1)[0]
+        part.t_()
+        return part
+
+    x = tape.ones(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="one of several views"), pytest.warns(match="another shape in place"):
+        tape.compile(f)(x)
+
+
+TWICE = {
+    "view of an argument": lambda x: x[1:],
+    "argument": lambda x: x.T,
+    "reshaped in place": lambda x: (x * 1.0).unsqueeze_(0),
+    "plus": lambda x: +(x * 1.0),
+    "of the same kind": lambda x: (x * 1.0).contiguous(),
+}
+
+
+@pytest.mark.parametrize("kind", TWICE)
+def test_what_is_returned_twice_is_one_tensor(kind):
+    fast = tape.compile(lambda x: [(y := TWICE[kind](x)), y.sum(), y])
+    for _ in range(3):
+        first, _, last = fast(tape.ones(2, 3))
+        assert first is last
+
+
+def test_plus_is_the_tensor_itself():
+    def f(x):
+        y = x * 1.0
+        z = +y
+        z.mul_(2.0)
+        return y.sum()
+
+    fast = tape.compile(f)
+    assert [fast(tape.ones(3)).item() for _ in range(3)] == [f(tape.ones(3)).item()] * 3
+    with pytest.raises(RuntimeError, match="numbers"):
+        tape.compile(lambda x: +(x > 0))(tape.ones(3))
