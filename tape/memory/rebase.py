@@ -59,6 +59,11 @@ def check_free(tensor: Tensor, operation: str) -> None:
             "while operations are recorded: its gradient would be that of another value.\nFor an update, as of an "
             "optimiser, do it under `with tape.no_grad():`."
         )
+    if above is not None and base._node is None and is_left(tensor):
+        raise RuntimeError(
+            f"a view of a leaf Variable is being used in an in-place operation.\n{operation} cannot change a view with "
+            "a history, whose base was taken out of that by detach_(). Use .detach() of the view, or of a clone()."
+        )
     check_writeable(tensor, operation)
 
 
@@ -132,7 +137,8 @@ def reread(tensor: Tensor) -> None:
     """Derive the views of memory anew that was changed without a record of that.
 
     Their gradients are what they were, but hooks and targets of before are of views that are no more; those that were
-    made without a record of that have no place in the history from now on.
+    made without a record of that have no place in the history from now on, and those whose base has none any more have
+    one that leads nowhere.
     """
     alone = getattr(tensor, "_views", None) is None and getattr(tensor, "_among", None) is None
     if alone or counted_with(tensor)._silent:
@@ -142,11 +148,21 @@ def reread(tensor: Tensor) -> None:
             set_node(view, derive(view))
 
 
+def is_left(view: Tensor) -> bool:
+    """Whether a view has a history that its base was taken out of, by `detach_`."""
+    if type(view._node) is not int or base_of(view)._node is not None:
+        return False
+    above = look_of(view)
+    return above is not None and above.bar in FOLLOWING
+
+
 def follows(view: Tensor) -> bool:
     """Whether a view gets another place in the history when its memory was changed without a record in that history."""
     above = look_of(view)
-    if above is None or view._node is True or base_of(view)._node is None:
+    if above is None or view._node is True:
         return False
+    if base_of(view)._node is None:
+        return is_left(view)
     return above.bar in FOLLOWING or (above.bar in MODES and view._node is None)
 
 

@@ -440,3 +440,42 @@ def test_a_view_of_what_does_not_lie_in_rows_shows_its_memory(make, tracked):
                 if tracked:
                     gradients = [tape.autograd.grad((z * z).sum(), x, retain_graph=True)[0] for z in (found, expected)]
                     assert gradients[0].tolist() == gradients[1].tolist()
+
+
+CHANGES = {
+    "written over": lambda y: y.copy_(tape.full((4,), 0.9)),
+    "scaled": lambda y: y.mul_(2.0),
+    "a part": lambda y: y[2:].fill_(5.0),
+    "an element": lambda y: y.__setitem__(1, 5.0),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "look", [lambda y: y[1:], lambda y: y.view(2, 2), lambda y: y[1:][1:], lambda y: y.split(2)[1]]
+)
+def test_a_view_of_what_was_detached_in_place_has_no_gradient_once_that_changes(change, look):
+    """Its numbers are others than those that its history told of."""
+    x = tape.ones(4, requires_grad=True)
+    y = x * 3.0
+    v = look(y)
+    y.detach_()
+    (before,) = tape.autograd.grad((v * v).sum(), x, retain_graph=True)
+    assert before.sum().item() == 18.0 * v.numel()
+    CHANGES[change](y)
+    assert v.requires_grad
+    assert v.tolist() == look(y).tolist()
+    assert tape.autograd.grad((v * v).sum(), x, allow_unused=True) == (None,)
+
+
+def test_a_view_of_what_was_detached_in_place_is_not_changed_with_a_history():
+    y = tape.ones(4, requires_grad=True) * 3.0
+    v = y[1:]
+    y.detach_()
+    with pytest.raises(RuntimeError, match="taken out of that by detach_"):
+        v.mul_(2.0)
+    assert y.tolist() == [3.0] * 4
+    assert not y.requires_grad
+    y.mul_(tape.ones(4, requires_grad=True))  # which has a history again, and so has its view
+    v.mul_(2.0)
+    assert y.tolist() == [3.0, 6.0, 6.0, 6.0]
