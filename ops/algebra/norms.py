@@ -19,7 +19,7 @@ from ..shapes.index import getitem
 from ..shapes.parts import dot_part
 from ..shapes.shape import cast, permute, reshape
 from ..shapes.sums import Axis, kept, normal_axes, sum
-from .inverses import inv
+from .inverses import inv, slogdet
 from .spectral import svdvals
 
 
@@ -27,8 +27,7 @@ def _vector_norm(x: Any, *, ord: float = 2, axis: Axis = None, keepdims: bool = 
     x = np.asarray(x)
     if x.dtype.kind not in "fc":
         x = x.astype(float)
-    with np.errstate(divide="ignore"):
-        return np.linalg.vector_norm(x, axis=normal_axes(axis, x.ndim), keepdims=keepdims, ord=ord)
+    return np.linalg.vector_norm(x, axis=normal_axes(axis, x.ndim), keepdims=keepdims, ord=ord)
 
 
 def _slope(x: Any, z: Any, ord: float, axis: Axis) -> Any:
@@ -151,13 +150,24 @@ numpy_norm = composite("numpy_norm", _numpy_norm, numpy=(np.linalg.norm,))
 
 
 def _cond(x: Any, p: Any = None) -> Any:
-    """Condition numbers of matrices: ‖x‖ ‖x⁻¹‖ in the norm p, or the quotient of the extreme singular values."""
+    """Condition numbers of matrices: ‖x‖ ‖x⁻¹‖ in the norm p, or the quotient of the extreme singular values.
+
+    That of a singular matrix is infinite, without a warning, and a constant; in the norm 'nuc' NumPy has none.
+    """
     x = ready(x)
     if p in (None, 2, -2):
         s = svdvals(x)
         first, last = (getitem(s, index=(Ellipsis, k)) for k in (0, -1))
-        return last / first if p == -2 else first / last
-    return _matrix_norm(x, p) * _matrix_norm(inv(x), p)
+        above, below = (last, first) if p == -2 else (first, last)
+        infinite = eq(below, 0.0)
+        return where(infinite, np.inf, above / where(infinite, 1.0, below))
+    if p == "nuc":
+        return _matrix_norm(x, p) * _matrix_norm(inv(x), p)
+    dtype, wide = x.dtype, cast(x, dtype=np.result_type(x.dtype, float))
+    infinite = eq(slogdet(wide)[0], 0.0)
+    regular = where(reshape(infinite, shape=(*infinite.shape, 1, 1)), np.eye(x.shape[-1]), wide)
+    found = where(infinite, np.inf, _matrix_norm(x, p) * _matrix_norm(inv(regular), p))
+    return found if dtype.kind not in "fc" else cast(found, dtype=np.dtype(dtype.char.lower()))
 
 
 numpy_cond = composite("numpy_cond", _cond, numpy=(np.linalg.cond,))

@@ -10,7 +10,7 @@ from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
 from ..levels.direction import Direction, make, parts, zeros
-from ..numpy.inside import arrays_inside, inputs_inside
+from ..numpy.inside import arrays_inside, as_returned, inputs_inside
 from ..recording.level import requires_grad
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import current
@@ -60,8 +60,8 @@ def jvp(
         raise RuntimeError("jvp(strict=True): an output of the function does not depend on the primals")
     values = [z for z, _ in pairs]
     moved = [zeros(z) if z_dot is None else z_dot for z, z_dot in pairs]
-    results = build(structure_of(output), values), build(structure_of(output), moved)
-    return (*results, aux) if has_aux else results
+    value, tangent = as_returned(func, build(structure_of(output), values)), build(structure_of(output), moved)
+    return (value, tangent, as_returned(func, aux, last=True)) if has_aux else (value, tangent)
 
 
 @arrays_inside
@@ -96,7 +96,7 @@ def jacfwd(
         blocks = blocks_along(call, inexact(given, "jacfwd()"), chunk_size, randomness)
         made, aux = seen
         jac = build(made, [build(structure, row) for row in blocks])
-        return (jac, aux) if has_aux else jac
+        return (jac, as_returned(func, aux, last=True)) if has_aux else jac
 
     return named_after(func, jacobian, "jacfwd")
 

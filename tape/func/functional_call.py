@@ -12,6 +12,7 @@ import ops
 from ..base.spec import implicit
 from ..base.tensor import Tensor
 from ..levels.direction import Direction, Dual, make, zeros
+from ..numpy.inside import as_returned
 from ..recording.level import history, live, requires_grad, within
 from ..recording.recorder import wrap
 from ..recording.recording_modes import differentiating
@@ -165,7 +166,7 @@ class FunctionalCall:
         return kept if many else kept[0]
 
     def give_outputs(self) -> Any:
-        return self.give(self.outputs, self.many_outputs)
+        return as_returned(self.func, self.give(self.outputs, self.many_outputs))
 
 
 def tuple_of(x: Any, what: str, name: str) -> tuple[bool, tuple[Tensor, ...]]:

@@ -12,7 +12,7 @@ import ops
 from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import build, structure_of, transform
-from ..numpy.inside import arrays_inside, inputs_inside
+from ..numpy.inside import arrays_inside, as_returned, inputs_inside
 from ..recording.level import within
 from ..recording.recording_modes import differentiating, set_grad_enabled
 from ..recording.wengert import current
@@ -32,12 +32,13 @@ class Called:
         with self.inner.calling(), differentiating(), within():
             result = of_these([self.inner.argument(x) for x in given])
             look_for_kept(result, self.inner.past.begin)
+        self.function = func
         self.output, rest = split_aux(result, aux, name)
-        self.aux = transform(self.inner.outside, rest)
+        self.aux = as_returned(func, transform(self.inner.outside, rest), last=True) if aux else None
 
     @property
     def value(self) -> Any:
-        return transform(self.inner.outside, self.output)
+        return as_returned(self.function, transform(self.inner.outside, self.output))
 
     def gradients(
         self, outputs: Iterable[Tensor], weights: Iterable[Any], *, retain: bool, create: bool | None = None

@@ -60,7 +60,7 @@ KEPT = frozenset({
 ALWAYS = frozenset({
     np.where, np.select, np.piecewise, np.copy, np.tensordot, np.linalg.tensordot, np.cov, np.block, np.resize, np.tile,
     np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.broadcast_to, np.broadcast_arrays, np.roll, np.pad,
-    np.isin, np.i0,
+    np.isin, np.i0, np.fft.fftn, np.fft.ifftn,
 })  # fmt: skip
 """Functions that give arrays, also without axes."""
 

@@ -22,8 +22,9 @@ from ..recording.level import history, live
 from ..recording.recorder import check_class, wrap
 from ..recording.views import materialise
 from .arrays.beside_tensors import keeps_history, refuse, running
-from .arrays.face import array, face, faces
+from .arrays.face import Array, Number, array, face, faces
 from .arrays.leaving import recording, told
+from .arrays.python_number import PythonNumber, python_number
 from .arrays.unwrapping import bare, has_tensor
 from .opening import opened
 
@@ -72,11 +73,76 @@ def without_axes(leaves: list[Any]) -> frozenset[int]:
     return frozenset([k for k, x in enumerate(leaves) if isinstance(x, np.ndarray) and not x.ndim])
 
 
+# What a function returned.  A tensor without axes stands for a number of NumPy's; where a transformation gives its
+# caller what the function returned (the value, aux), that is what the function returns outside of the transformation.
+
+
+class Returned:
+    """A tensor without axes that is given back as an array, or as a number of Python's."""
+
+    __slots__ = ("as_array", "tensor")
+
+    def __init__(self, tensor: Tensor, as_array: bool):
+        self.tensor, self.as_array = tensor, as_array
+
+    def of(self, given: Any) -> Any:
+        """What is given back of the tensor, which is a recorded number or one of NumPy's, as what was returned."""
+        if isinstance(given, Face):
+            return (array if self.as_array else python_number)(given._tensor)
+        if isinstance(given, Tensor):
+            return given
+        return np.asarray(given) if self.as_array else given.item()
+
+
+Made = Callable[[Tensor], Returned]
+
+
+def _array_without_axes(tensor: Tensor) -> Returned:
+    return Returned(tensor, as_array=True)
+
+
+def _number_of_pythons(tensor: Tensor) -> Returned:
+    return Returned(tensor, as_array=False)
+
+
+def made_of(x: Any) -> Made | None:
+    """What stands for a tensor in the place of something that was returned, if not the tensor alone."""
+    kind = type(x)
+    if kind is Array or kind is np.ndarray:
+        return None if x.shape else _array_without_axes
+    return _number_of_pythons if kind is PythonNumber or kind is float or kind is complex else None
+
+
+def kinds_of(result: Any) -> list[Made | None]:
+    """By leaf of what a function returned, what stands for its tensor; nothing if those are all themselves."""
+    found = [made_of(x) for x in leaves_of(result)]
+    return found if any(found) else []
+
+
+def as_returned(function: Any, tree: Any, last: bool = False) -> Any:
+    """A part of what a function of tensors returned, the first or the `last`, as what the function of arrays returned.
+
+    Its tensors may be others by now.
+    """
+    kinds = getattr(function, "kinds", None)
+    if not kinds:
+        return tree
+    count = len(leaves_of(tree))
+    left = iter(kinds[len(kinds) - count :] if last else kinds[:count])
+
+    def leaf(x: Any) -> Any:
+        made = next(left)
+        return x if made is None or not isinstance(x, Tensor) else made(x)
+
+    return transform(leaf, tree)
+
+
 class Inside:
     """A function of arrays, called with tensors; where it `gives_arrays`, it is not recorded if it gives tensors.
 
     Attributes:
         arrays: which leaves of the arguments are arrays also if they have no axes.
+        kinds: what it returned last, as `as_returned` takes it.
     """
 
     # A Jacobian of four numbers takes a quarter longer by arrays than by tensors.  Of that, taken away one by one, half
@@ -88,6 +154,7 @@ class Inside:
     ):
         functools.update_wrapper(self, function, updated=())
         self.function, self.arrays, self.gives_arrays = function, arrays, gives_arrays
+        self.kinds: list[Any] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own = self._in_turn() if self.arrays else _own
@@ -97,6 +164,10 @@ class Inside:
             result = self.function(*new_args, **new_kwargs)
         if self.gives_arrays:
             refuse("a function of arrays gives tensors", [x for x in leaves_of(result) if isinstance(x, Tensor)])
+        if type(result) is Number:
+            self.kinds = []
+            return result._tensor
+        self.kinds = kinds_of(result)
         return as_tensors(result)
 
     def _in_turn(self) -> Callable[[Any], Any]:
@@ -131,7 +202,7 @@ def outside(result: Any, keep: bool) -> Any:
 
     def leaf(x: Any) -> Any:
         if not isinstance(x, Tensor):
-            return x
+            return x.of(leaf(x.tensor)) if type(x) is Returned else x
         x = live(x)
         if type(x) not in PLAIN or x._node is not None:
             keeps_history(x)

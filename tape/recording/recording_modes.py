@@ -271,6 +271,7 @@ class inference_mode:
         wengert, ident = current(), get_ident()
         self._before.append((wengert, wengert.recording, ident, INFERRING.get(ident)))
         wengert.recording = not self.mode
+        wengert.switched += type(self) is inference_mode and not self.mode
         if self.mode:
             EVER_INFERRED[:] = [True]
             INFERRING[ident] = False

@@ -225,3 +225,30 @@ def test_places_that_are_no_whole_numbers(f):
     wanted = outcome(f)
     for found in (outcome(tape.compile(f)), outcome(lambda x: tape.func.vjp(f, x)[0])):
         assert_array_equal(found, wanted)
+
+
+SINGULAR, ZERO, REGULAR = np.array([[1.0, 2.0], [2.0, 4.0]]), np.zeros((2, 2)), np.array([[2.0, 1.0], [0.0, 3.0]])
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, complex])
+@pytest.mark.parametrize("p", [1, -1, 2, -2, np.inf, "fro", "nuc"])
+def test_condition_numbers_of_singular_matrices(p, dtype):
+    def outcome(function, x):
+        try:
+            return function(x)
+        except np.linalg.LinAlgError as error:
+            return type(error)
+
+    def f(x):
+        return np.linalg.cond(x, p)
+
+    matrices = ZERO, REGULAR, np.stack([REGULAR, ZERO]), *([] if p in (2, -2) else [SINGULAR])
+    for x in [x.astype(dtype) for x in matrices]:
+        wanted = outcome(f, x)
+        for found in (outcome(tape.compile(f), x), outcome(lambda x: tape.func.vjp(f, x)[0], x)):
+            assert getattr(found, "dtype", None) == getattr(wanted, "dtype", None)
+            if found is not wanted:
+                assert_allclose(found, wanted, rtol=1e-5)
+    slope_there = tape.func.grad(lambda x: np.where(np.isinf(f(x)), 0.0, f(x)).sum())
+    if p != "nuc" and dtype is float:
+        assert_array_equal(slope_there(ZERO), ZERO)

@@ -21,6 +21,8 @@ BAD = {
     "what a mask leaves out": (lambda x: np.where(x > 0, np.log(x), 0.0).sum(), -1.0),
     "a difference of infinities": (lambda x: (np.exp(x) - np.exp(x)).sum(), 1e4),
     "before a matrix": (lambda x: np.linalg.solve(np.eye(x.size), np.log(x)).sum(), -1.0),
+    "a norm of negative order": (lambda x: np.linalg.norm(x, -2), 0.0),
+    "of the order -1": (lambda x: np.linalg.vector_norm(np.stack([x, x]), ord=-1, axis=1).sum(), 0.0),
     "a loop": (lambda x: sum(x[i] / x[i + 1] for i in range(x.size - 1)), 0.0),
 }
 TRANSFORMS = {
@@ -78,6 +80,8 @@ UNREAD = {
     "a product of vectors": (lambda x: x @ x, 1e200),
     "a remainder": (lambda x: (3.0 % x).sum(), 0.0),
     "a quotient of one that is not read": (lambda x: (1.0 / np.log(x)).sum(), 1.0),
+    "a norm of negative order": (lambda x: np.linalg.norm(x, -2), 0.0),
+    "of the order -1": (lambda x: np.linalg.vector_norm(np.stack([x, x]), ord=-1, axis=1).sum(), 0.0),
     "a loop": (lambda x: sum(np.log(x[i]) for i in range(x.size)), -1.0),
     "beside infinity": (lambda x: (x - x).sum(), np.inf),
 }

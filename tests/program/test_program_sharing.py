@@ -20,6 +20,16 @@ def filled(x):
     return z, z[1:], x[0]
 
 
+def once_and_again(x):
+    v = x[1:]
+    return v, x[1:], v
+
+
+def in_each_place(x):
+    v, z = x[:, 1:], (x * 2)[0]
+    return {"a": v, "b": [v, (v, x.T)], "c": (z, z)}
+
+
 class Keeps:
     def __init__(self, table):
         self.table = table
@@ -47,6 +57,10 @@ FUNCTIONS = {
     "part of what is around": lambda x: TABLE[0],
     "of each other": doubled,
     "of what was filled": filled,
+    "one view twice": once_and_again,
+    "one view in each place": in_each_place,
+    "one of what was made": lambda x: [(x * 2)[1:]] * 2,
+    "one read-only": lambda x: [np.broadcast_to(x, (2, 2, 3))] * 2,
 }
 LAYOUTS = {
     "rows": lambda a: a,
@@ -105,7 +119,9 @@ def test_results_are_views_where_numpy_gives_views(name, layouts):
     assert compiled.programs
 
 
-@pytest.mark.parametrize("name", ["itself", "and a number", "twice", "transposed", "around", "one of two"])
+@pytest.mark.parametrize(
+    "name", ["itself", "and a number", "twice", "transposed", "around", "one of two", "one view twice"]
+)
 def test_so_they_are_after_many_calls(name):
     compiled = tape.compile(FUNCTIONS[name])
     for seed in range(300):

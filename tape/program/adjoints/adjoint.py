@@ -78,7 +78,9 @@ def _trace_of(tensors: Iterable[Any]) -> Trace:
 
 def _check_histories(tensor: Traced, tensors: Iterable[Any]) -> None:
     """Leave outputs and inputs without a history to the tensors that refuse them."""
-    require_history(tensor._trace, [x._row for x in tensors if isinstance(x, Traced)], "a gradient was asked for")
+    trace = tensor._trace
+    rows = [stand_in(x, trace)._row for x in tensors if isinstance(x, (Traced, Outside))]
+    require_history(trace, rows, "a gradient was asked for")
 
 
 def _release(runs: Runs, roots: list[int], retain: bool) -> None:

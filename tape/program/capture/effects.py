@@ -17,6 +17,7 @@ import numpy as np
 from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, require_nothing_beside
 from ...numpy.arrays.face import Array
+from ...numpy.arrays.python_number import PythonNumber
 from ...recording.level import Layer
 from ...recording.views import owner
 from ..recorded.trace import Trace, Untraceable, value_in
@@ -130,7 +131,7 @@ def leave_plain(thing: Any, done: set[int]) -> Any:
         done: what was there before, or was seen to.
     """
     if isinstance(thing, Face):
-        return constant_array(thing._tensor, type(thing) is Array)
+        return constant_array(thing._tensor, thing)
     if type(thing) is tuple:
         plain = tuple([leave_plain(part, done) for part in thing])
         return thing if all(map(is_, plain, thing)) else plain
@@ -159,11 +160,11 @@ def _replace(value: Any, put: Callable[[Any], object], done: set[int]) -> None:
         put(plain)
 
 
-def constant_array(x: Any, is_array: bool) -> Any:
+def constant_array(x: Any, returned: Face) -> Any:
     """What a function of arrays returned, a constant of the list as a plain array or number."""
     if isinstance(x, Tensor) and not isinstance(x, (Traced, Layer)) and x._node is None:
         value = x.numpy(force=True)
-        return value if is_array else value[()]
+        return value if type(returned) is Array else value.item() if type(returned) is PythonNumber else value[()]
     return x
 
 

@@ -54,6 +54,7 @@ _HAS_HOOKS = "it has hooks for what operations save, which every call calls"
 OF_EACH_CALL = {
     "is_grad_enabled": _ASKS_MODE, "is_inference_mode_enabled": _ASKS_MODE, "saved_tensors_hooks": _HAS_HOOKS,
     "save_on_cpu": _HAS_HOOKS, "allow_mutation_on_saved_tensors": _HAS_HOOKS,
+    "is_inference": "it asks whether a tensor was made in inference mode, which other arguments were not",
 }  # fmt: skip
 """Names of what is another thing in each call, and why a function that reads one is not recorded."""
 
@@ -175,15 +176,17 @@ def _record_once(
                     tree = function(*args, **kwargs)
                 structure, returned = structure_of(tree), leaves_of(tree)
                 leaves = [stand_in(live(bare(x)), trace) for x in returned]
-            leaves = [
-                constant_array(z, type(x) is Array) if isinstance(x, Face) else z for x, z in zip(returned, leaves)
-            ]
+            leaves = [constant_array(z, x) if isinstance(x, Face) else z for x, z in zip(returned, leaves)]
             tensors = list(leaves)
             rows = places(returned, leaves)
             if trace.tensors:
                 captured = set(map(id, around.tensors))
                 check_attributes([*new, *[x for x in returned if id(x) not in captured]])
                 check_history(trace, [*rows.numbers], trace.wengert.switched > switched)
+                if (trace.sought or trace.historic) and any(is_inference(x) for x in (*given, *around.tensors)):
+                    raise Untraceable(
+                        "it takes gradients where a tensor was made in inference mode, which none may save"
+                    )
             kept = [x for x in leaves if not isinstance(x, OutputPlace)]
             require_lasting(tree, structure, kept, before)
             sharing = Sharing(trace, theirs, given, around)
@@ -216,6 +219,11 @@ def _record_once(
     except BaseException:
         before.put_back()
         raise
+
+
+def is_inference(x: Any) -> bool:
+    """Whether something is a tensor that was made in inference mode."""
+    return isinstance(x, Tensor) and x._inference
 
 
 def check_history(trace: Trace, rows: list[int], switched: bool) -> None:

@@ -14,6 +14,7 @@ from ...base.tensor import Tensor
 from ...base.tree import Structure, build
 from ...numpy.arrays.face import Array
 from ...numpy.arrays.python_number import PythonNumber
+from ...recording.inference import alike
 from ...recording.level import Layer, live
 from ...recording.recording_modes import no_grad
 from ...recording.views import owner
@@ -67,7 +68,7 @@ class SharedResult(NamedTuple):
 
 
 Shown = dict[int, SharedResult]
-"""By the number of a leaf among the results, what it shows."""
+"""By the number of a leaf among the results, what it shows; where leaves are one object, so is that."""
 
 
 class Results:
@@ -118,7 +119,7 @@ def copied(x: Any) -> Any:
         made = x.copy()
         made.flags.writeable = x.flags.writeable
         return made
-    return x.detach().clone() if isinstance(x, Tensor) else x
+    return alike(x.detach().clone(), x) if isinstance(x, Tensor) else x
 
 
 class Sharing:

@@ -217,7 +217,7 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
         if type(x) is not Tensor and is_users(x):
             raise TypeError(f"a tensor of the class {type(x).__name__} may have other rules than tensors do")
         given.append(x)
-        return (x._spec,)
+        return (x._spec, True) if x._inference else (x._spec,)
     if isinstance(x, Face):
         given.append(x)
         return (x._tensor._spec,)

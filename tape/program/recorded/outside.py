@@ -105,6 +105,11 @@ class Outside(Tensor):
             return Tensor._check_shown(self, view)
         return bool(stand_in(self, trace)._check_shown(view))
 
+    def _check_histories(self, tensors: Sequence[Any]) -> None:
+        trace = recorded_here()
+        if trace is not None:
+            stand_in(self, trace)._check_histories(tensors)
+
     def _refuse_recording(self, what: str) -> None:
         if recorded_here() is not None:
             raise Untraceable(what)

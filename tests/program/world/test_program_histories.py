@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import pytest
@@ -48,6 +49,22 @@ def of_a_part(x):
     return grad((y * y).sum(), y)[0]
 
 
+def of_what_is_around(product, around, x):
+    return product(lambda z: (z**3).sum(), around, x if product.__name__ != "vjp" else x[0], create_graph=True)
+
+
+def left_inference(x):
+    with tape.inference_mode(), tape.inference_mode(False):
+        return x * 2
+
+
+def made_in_inference(x):
+    with tape.inference_mode():
+        y = tape.zeros(2)
+    return y, x + 1
+
+
+CONSTANT, LEAF = tape.tensor([1.0, 2.0]), tape.tensor([1.0, 2.0], requires_grad=True)
 FUNCTIONS = {
     "gradient": lambda x: grad((x * x).sum(), x)[0],
     "gradient, recorded": lambda x: grad((x * x).sum(), x, create_graph=True)[0],
@@ -62,6 +79,16 @@ FUNCTIONS = {
     "switched off": switched_off,
     "jacobian, recorded": lambda x: tape.autograd.functional.jacobian(lambda z: z * z, x, create_graph=True),
     "jacobian": lambda x: tape.autograd.functional.jacobian(lambda z: z * z, x),
+    **{
+        f"{name} of a {which}, recorded": partial(of_what_is_around, getattr(tape.autograd.functional, name), around)
+        for name in ("vjp", "jvp", "vhp", "hvp")
+        for which, around in {"constant": CONSTANT, "leaf": LEAF}.items()
+    },
+    "jacobian of a constant, recorded": lambda x: tape.autograd.functional.jacobian(
+        lambda z: z * x, CONSTANT, create_graph=True
+    ),
+    "left the inference": left_inference,
+    "made in inference": made_in_inference,
     "func.grad": lambda x: tape.func.grad(lambda z: (z * z).sum())(x),
     "itself": lambda x: x,
     "views": lambda x: (x.view(-1), x[:1], x.detach(), x.unbind()),
@@ -76,7 +103,7 @@ def outcome(f, x):
     except RuntimeError as error:
         return str(error)
     parts = [found] if isinstance(found, tape.Tensor) else [*found[:3], *found[3]] if len(found) == 4 else [*found]
-    return [(z.tolist(), z.requires_grad, z.is_leaf, z is x) for z in parts], x.grad
+    return [(z.tolist(), z.requires_grad, z.is_leaf, z.is_inference(), z is x) for z in parts], x.grad
 
 
 @pytest.mark.parametrize("first", [0, 1, 3, 4])
@@ -257,3 +284,29 @@ def test_results_may_be_written_where_numpys_may(look):
         found, expected = compiled(x), look(x)
         assert found.flags.writeable == expected.flags.writeable
         assert np.may_share_memory(found, x) == np.may_share_memory(expected, x)
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x.is_inference(), x * 2), lambda x: (x[1:], x * 2),
+        lambda x: tape.autograd.functional.hvp(lambda z: (z**3).sum(), CONSTANT, x),
+        lambda x: tape.func.vjp(lambda z: z**3 * x, CONSTANT)[1](CONSTANT),
+        lambda x: grad((x * LEAF).sum(), LEAF), lambda x: (x + 1) * x,
+    ],
+)  # fmt: skip
+def test_arguments_made_in_inference_mode(f):
+    def facts(f, x):
+        try:
+            parts = f(x)
+        except RuntimeError as error:
+            return str(error)
+        parts = parts if isinstance(parts, tuple) else (parts,)
+        return [(z.tolist(), z.is_inference()) if isinstance(z, tape.Tensor) else z for z in parts]
+
+    with tape.inference_mode():
+        made = tape.tensor([3.0, 4.0])
+    compiled = tape.compile(f)
+    for x in (made, tape.tensor([3.0, 4.0]), made, made):
+        assert facts(compiled, x) == facts(f, x)
