@@ -20,14 +20,12 @@ from ..pointwise.elementary import angle, sqrt
 from ..pointwise.selection import clamp, clamp_max, clamp_min, clamp_to_arrays, where
 from ..reductions.extremes import amax, amin, sort
 from ..reductions.reduction import mean
-from ..reductions.variance import std, var
 from ..shapes.index import getitem, index_put, take
 from ..shapes.joining import along, cat, split, stack
 from ..shapes.overwriting import fill
-from ..shapes.parts import dot_part
 from ..shapes.queries import empty_like
-from ..shapes.shape import broadcast_arrays, cast, flip, permute, reshape, size_of, transpose
-from ..shapes.sums import broadcast_to, normal_axes, sum
+from ..shapes.shape import broadcast_arrays, cast, flip, permute, reshape, transpose
+from ..shapes.sums import broadcast_to, sum
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
@@ -103,31 +101,6 @@ with np.errstate(invalid="ignore"):
 
 
 numpy_power = composite("numpy_power", _numpy_power, numpy=(np.power,))
-
-
-def _numpy_var(
-    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None, correction: Any = None
-) -> Any:
-    """Variance with NumPy's defaults: divided by n − ddof, about a mean that is known already if one is given."""
-    a, correction = ready(a), ddof if correction is None else correction
-    if mean is None:
-        return var(a, axis=axis, correction=correction, keepdims=keepdims)
-    deviation = a - mean
-    count = size_of(a.shape, normal_axes(axis, a.ndim))
-    return sum(dot_part(deviation, deviation), axis=axis, keepdims=keepdims) / float(max(count - correction, 0))
-
-
-def _numpy_std(
-    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None, correction: Any = None
-) -> Any:
-    """Standard deviation with NumPy's defaults: the root of a sum divided by n − ddof."""
-    if mean is not None:
-        return sqrt(_numpy_var(a, axis, ddof=ddof, keepdims=keepdims, mean=mean, correction=correction))
-    return std(ready(a), axis=axis, correction=ddof if correction is None else correction, keepdims=keepdims)
-
-
-numpy_var = composite("numpy_var", _numpy_var, numpy=(np.var,))
-numpy_std = composite("numpy_std", _numpy_std, numpy=(np.std,))
 
 
 def _numpy_angle(z: Any, deg: bool = False) -> Any:

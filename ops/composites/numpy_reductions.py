@@ -16,8 +16,9 @@ from ..pointwise.selection import maximum, minimum, where as choose
 from ..reductions.cumulative import cumprod, cumsum
 from ..reductions.extremes import amax, amin
 from ..reductions.reduction import mean, prod
+from ..reductions.variance import std, var
 from ..shapes.joining import cat
-from ..shapes.parts import conj, real
+from ..shapes.parts import conj, dot_part, real
 from ..shapes.queries import all, anywhere, argmax, argmin
 from ..shapes.shape import cast, size_of
 from ..shapes.sums import normal_axes, sum
@@ -131,6 +132,41 @@ def _numpy_mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool =
 
 
 numpy_mean = composite("numpy_mean", _numpy_mean, numpy=(np.mean,))
+
+
+def _numpy_var(
+    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None, correction: Any = None,
+    where: Any = None,
+) -> Any:  # fmt: skip
+    """Variance of what is chosen, with NumPy's defaults: divided by n − ddof, about a mean that may be known."""
+    a, correction = ready(a), ddof if correction is None else correction
+    chosen = None if where is True else where
+    if mean is None and chosen is None:
+        return var(a, axis=axis, correction=correction, keepdims=keepdims)
+    if chosen is None:
+        free, deviation = float(max(size_of(a.shape, normal_axes(axis, a.ndim)) - correction, 0)), a - mean
+    else:
+        a = a if a.dtype.kind in "fc" else cast(a, dtype=np.dtype(np.float64))
+        deviation = choose(_mask(chosen, a.shape), a - (_mean(a, axis, True, chosen) if mean is None else mean), 0.0)
+        count = sum(choose(chosen, np.ones(a.shape), 0.0), axis=axis, keepdims=keepdims)
+        free = maximum(count - correction, 0.0)
+    total = sum(dot_part(deviation, deviation), axis=axis, keepdims=keepdims)
+    return total / (free if chosen is None else cast(free, dtype=total.dtype))
+
+
+def _numpy_std(
+    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, mean: Any = None, correction: Any = None,
+    where: Any = None,
+) -> Any:  # fmt: skip
+    """Standard deviation of what is chosen, with NumPy's defaults: the root of a sum divided by n − ddof."""
+    correction = ddof if correction is None else correction
+    if mean is None and (where is None or where is True):
+        return std(ready(a), axis=axis, correction=correction, keepdims=keepdims)
+    return sqrt(_numpy_var(a, axis, keepdims=keepdims, mean=mean, correction=correction, where=where))
+
+
+numpy_var = composite("numpy_var", _numpy_var, numpy=(np.var,))
+numpy_std = composite("numpy_std", _numpy_std, numpy=(np.std,))
 
 
 def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:

@@ -21,7 +21,7 @@ from ops.core.operators import COMPARISONS, install
 
 from ..base.tensor import Face, Tensor
 from ..recording.halves import as_of_arrays
-from ..recording.recorder import matrix_error
+from ..recording.recorder import require_without_rules
 from ..recording.short_ways import binary, reflected, unary
 from .array_reading import rounded
 from .array_writing import augmented
@@ -124,8 +124,8 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
         if isinstance(other, Tensor):
             require_same_rules(self, other)
             return op(other, self._tensor) if is_reflected else op(self._tensor, other)
-        if isinstance(other, np.matrix):
-            raise matrix_error()
+        if type(other) is not np.ndarray:
+            require_without_rules((type(other),))
         if isinstance(other, (str, bytes)):
             return of_text(self, other)
         if isinstance(self, Number) and op.symbol == "mul" and isinstance(other, (list, tuple)):

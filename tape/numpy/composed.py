@@ -264,8 +264,15 @@ def _spread(function: Any) -> Callable[..., Any]:
     ) -> Any:
         shape, free = np.shape(as_array(a)), plain(named.get("correction", ddof))
         axes = range(len(shape)) if axis is None else normalize_axis_tuple(plain(axis), len(shape))
-        if "where" not in named and np.prod([shape[k] for k in axes]) <= free and not have_numbers(a):
-            function(np.zeros(shape), plain(axis), ddof=free)
+        chosen = named.get("where", True)
+        if holds_face(chosen) or have_numbers(a):
+            return NotImplemented
+        if not np.all(
+            np.prod([shape[k] for k in axes]) > free
+            if chosen is True
+            else np.sum(np.broadcast_to(chosen, shape), axis=tuple(axes)) > free
+        ):
+            function(np.zeros(shape), plain(axis), ddof=free, where=chosen)
         return NotImplemented
 
     return answer

@@ -21,7 +21,7 @@ from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
 from ..recording.halves import are_narrow, as_of_arrays
 from ..recording.numpy_bridge import NoRule, called as title, op_for
-from ..recording.recorder import matrix_error
+from ..recording.recorder import require_without_rules
 from .array_writing import CHANGES, change
 from .arrays.array_text import written
 from .arrays.attributes import readonly
@@ -141,10 +141,10 @@ READ_ONLY = frozenset({np.broadcast_to, np.diagonal, np.linalg.diagonal})
 
 def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's other functions on arrays."""
-    if np.matrix in types:
-        raise matrix_error()
-    if len(types) > 1 and any(answers_itself(kind, "__array_function__") for kind in types):
-        return NotImplemented
+    if len(types) > 1:
+        require_without_rules(types)
+        if any(answers_itself(kind, "__array_function__") for kind in types):
+            return NotImplemented
     if PythonNumber in types:
         if function in PARTS and args and type(args[0]) is PythonNumber:
             return getattr(args[0], function.__name__)

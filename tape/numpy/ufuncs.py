@@ -14,7 +14,7 @@ from ..base.tensor import Face, Tensor
 from ..recording.functions import tensors
 from ..recording.halves import are_narrow, as_of_arrays
 from ..recording.numpy_bridge import NoRule, called as title, op_for
-from ..recording.recorder import matrix_error
+from ..recording.recorder import require_without_rules
 from .array_writing import at
 from .arrays.beside_tensors import refuse, require_same_rules
 from .arrays.by_numbers import is_of_objects, of_numbers, told_by_numpy
@@ -43,16 +43,17 @@ USUAL = frozenset({*FACES, PythonNumber, Tensor, np.ndarray, float, int, bool, c
 
 def answers_itself(kind: type, protocol: str) -> bool:
     """Whether a class of somebody else's, that is no array, has its own answer to one of NumPy's protocols."""
-    is_array = issubclass(kind, (Face, Tensor, np.ndarray)) or hasattr(kind, "__array__")
-    return not is_array and getattr(kind, protocol, None) is not None
+    return not issubclass(kind, (Face, Tensor, np.ndarray)) and getattr(kind, protocol, None) is not None
 
 
 def array_ufunc(self: Face, ufunc: np.ufunc, how: str, *inputs: Any, out: Any = None, where: Any = True,
                 **options: Any) -> Any:  # fmt: skip
     """NumPy's and SciPy's ufuncs, and their methods, on arrays."""
     kinds = {*map(type, inputs)}
-    if not (kinds <= USUAL or kinds <= FACES) and any(answers_itself(kind, "__array_ufunc__") for kind in kinds):
-        return NotImplemented
+    if not (kinds <= USUAL or kinds <= FACES):
+        require_without_rules(kinds)
+        if any(answers_itself(kind, "__array_ufunc__") for kind in kinds):
+            return NotImplemented
     if PythonNumber in kinds:
         inputs = tuple([as_numpy(x, *inputs) for x in inputs])
     is_plain = how == "__call__" and out is None and where is True
@@ -84,8 +85,6 @@ def _is_doubtful(ufunc: np.ufunc, how: str, given: dict[str, Any]) -> bool:
 
 
 def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, where: Any, options: Any) -> Any:
-    if any(isinstance(x, np.matrix) for x in inputs):
-        raise matrix_error()
     index = 1 if how == "at" else None  # a tuple there is one place in each axis
     inputs = tuple([as_array(x) if isinstance(x, (list, tuple)) and k != index else x for k, x in enumerate(inputs)])
     if has_tensor(inputs) or has_tensor(out):

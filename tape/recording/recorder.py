@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from _thread import get_ident
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from numbers import Number, Real
 from types import CodeType, FrameType
@@ -18,7 +18,7 @@ import numpy as np
 from ops import REGISTRY, Op
 from ops.core.op import is_complex
 
-from ..base.errors import misfit, not_for_complex
+from ..base.errors import misfit, not_for_complex, note
 from ..base.jit_door import jitted
 from ..base.location import in_library
 from ..base.spec import SPECS, Spec, spec_of
@@ -114,9 +114,33 @@ def plain_array(x: Any) -> np.ndarray:
 
 
 def check_class(x: Any) -> None:
-    """Raises a TypeError if something is an array of a class whose rules are not those of arrays."""
-    if isinstance(x, (np.ma.MaskedArray, np.matrix)):
-        raise matrix_error() if isinstance(x, np.matrix) else masked_error()
+    """Raises a TypeError if something is an array of a class whose rules may not be those of arrays."""
+    kind = type(x)
+    if kind is not np.ndarray and issubclass(kind, np.ndarray):
+        if issubclass(kind, np.ma.MaskedArray):
+            raise masked_error()
+        if has_own_rules(kind):
+            raise own_rules_error(kind)
+
+
+def has_own_rules(kind: type) -> bool:
+    """Whether a class of arrays, but for masked ones, may compute otherwise than arrays do, or give its own kind."""
+    return issubclass(kind, np.ndarray) and kind not in WITHOUT_RULES and not issubclass(kind, np.ma.MaskedArray)
+
+
+def require_without_rules(kinds: Iterable[type]) -> None:
+    """Refuse what arrays of a class with rules of its own would do among recorded ones.
+
+    Raises:
+        TypeError: if there is one.
+    """
+    for kind in kinds:
+        if has_own_rules(kind):
+            raise note(own_rules_error(kind))
+
+
+WITHOUT_RULES = (np.ndarray, np.memmap)
+"""Classes of arrays without rules of their own."""
 
 
 def masked_error() -> TypeError:
@@ -127,11 +151,16 @@ def masked_error() -> TypeError:
     )
 
 
-def matrix_error() -> TypeError:
-    """The error for a matrix of NumPy's where NumPy's own rules hold: ``*`` is `matmul` there."""
+def own_rules_error(kind: type) -> TypeError:
+    """The error for an array of such a class where NumPy's own rules hold: ``*`` of a matrix is `matmul` there."""
+    if issubclass(kind, np.matrix):
+        return TypeError(
+            "a function of arrays is recorded with arrays, and np.matrix has other rules (* is @, rows have two axes)."
+            "\nMake an array of it: np.asarray(m), and write @ for the product of matrices."
+        )
     return TypeError(
-        "a function of arrays is recorded with arrays, and np.matrix has other rules (* is @, rows have two axes).\n"
-        "Make an array of it: np.asarray(m), and write @ for the product of matrices."
+        f"a function of arrays is recorded with arrays, and the class {kind.__name__} may have other rules than arrays."
+        "\nMake an array of it: np.asarray(a)."
     )
 
 

@@ -256,6 +256,76 @@ def test_a_compiled_function_without_a_transform_gives_the_product_of_matrices()
         assert_allclose(compiled(x + k), (x + k) @ np.asarray(MATRIX))
 
 
+class Tagged(np.ndarray):
+    """An array that knows where it is from."""
+
+    def __array_finalize__(self, of):
+        self.tag = getattr(of, "tag", "new")
+
+
+class Adding(np.ndarray):
+    """An array whose ``*`` adds."""
+
+    def __mul__(self, other):
+        return np.asarray(self) + other
+
+    __rmul__ = __mul__
+
+
+class Shifting(np.ndarray):
+    def __array_ufunc__(self, ufunc, how, *given, **named):
+        return getattr(ufunc, how)(*map(np.asarray, given), **named) + 1000.0
+
+
+class Answering(np.ndarray):
+    def __array_function__(self, function, kinds, args, named):
+        return 77.0
+
+
+CLASSES = {kind.__name__: np.arange(1.0, 5.0).view(kind) for kind in (Tagged, Adding, Shifting, Answering, np.recarray)}
+WITH_A_CLASS = {
+    "its product": lambda x, a: x * a, "the product from its side": lambda x, a: a * x,
+    "a number": lambda x, a: x[0] * a,
+    "a ufunc": lambda x, a: np.multiply(x, a), "outer": lambda x, a: np.subtract.outer(x, a), "@": lambda x, a: x @ a,
+    "a function": lambda x, a: np.stack([x, a]), "a choice": lambda x, a: np.where(x > 1, x, a),
+    "augmented": lambda x, a: operator.iadd(x * 1, a), "a comparison": lambda x, a: (x < a) * x,
+    "returned": lambda x, a: (a, x * 2), "swallowed": lambda x, a: swallowing(lambda: x * a, x),
+    "an array of it": lambda x, a: x * np.asarray(a), "an element": lambda x, a: x * a[1],
+}  # fmt: skip
+
+
+def swallowing(call, otherwise):
+    try:
+        return call()
+    except TypeError:
+        return otherwise
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("name", WITH_A_CLASS)
+@pytest.mark.parametrize("kind", CLASSES)
+def test_arrays_of_classes_with_rules_of_their_own(kind, name):
+    """A compiled function runs as it is; a derivative gives what NumPy gives, as plain arrays do, or refuses."""
+
+    def f(x, a=CLASSES[kind]):
+        return WITH_A_CLASS[name](x, a)
+
+    def facts(result):
+        return [(type(z), np.asarray(z).tolist()) for z in (result if isinstance(result, tuple) else (result,))]
+
+    expected, compiled, given = facts(f(X4)), tape.compile(f), tape.compile(WITH_A_CLASS[name])
+    for _ in range(3):
+        assert facts(compiled(X4)) == facts(given(X4, CLASSES[kind])) == expected
+    if name in ("an array of it", "an element") or (kind, name) == ("Adding", "the product from its side"):
+        assert facts(tape.func.vjp(f, X4)[0]) == expected
+    else:
+        with pytest.raises(TypeError, match=r"np\.asarray\(a\)|plain numbers"):
+            tape.func.vjp(f, X4)
+
+
+X4 = np.array([0.5, 2.0, 1.0, 3.0])
+
+
 NAMES = (
     "__len__", "__iter__", "__getitem__", "__index__", "__contains__", "__matmul__", "__setitem__", "__and__",
     "__add__", "__array__", "__array_interface__", "__array_namespace__", "__int__", "__float__", "__call__", "shape",

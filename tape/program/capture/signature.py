@@ -13,7 +13,7 @@ from ...base.location import in_library
 from ...base.spec import OfArray, Spec, of_array, spec
 from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, build, leaves_like, leaves_of, structure_of
-from ...recording.recorder import check_class
+from ...recording.recorder import WITHOUT_RULES, check_class
 from ...recording.wengert import current
 from ..recorded.trace import is_tracked
 from ..world.contents import parts_of
@@ -222,8 +222,6 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
         given.append(x)
         return (x._tensor._spec,)
     check_class(x)
-    if isinstance(x, np.ndarray) and type(x) not in ARRAYS:
-        raise TypeError(f"an array of the class {type(x).__name__} may have other rules than arrays do")
     if is_numeric(x):
         given.append(np.asarray(x))
         found = spec(x.shape, x.dtype)
@@ -250,14 +248,12 @@ def is_varying(x: Any, fixed_floats: bool) -> bool:
     return is_numeric(x)
 
 
-ARRAYS = (np.ndarray, np.memmap)
-"""Classes of arrays without rules of their own."""
-
-
 def is_numeric(x: Any) -> bool:
     """Whether something is an array, or a number, of NumPy's."""
     kind = type(x)
-    return (kind in ARRAYS or (kind in IMMUTABLE and issubclass(kind, np.generic))) and kind_of(x.dtype) in NUMERIC
+    return (kind in WITHOUT_RULES or (kind in IMMUTABLE and issubclass(kind, np.generic))) and kind_of(
+        x.dtype
+    ) in NUMERIC
 
 
 def rebuilt(args: tuple[Any, ...], kwargs: dict[str, Any], new: Sequence[Any], fixed_floats: bool) -> Any:

@@ -55,12 +55,13 @@ def fold(listing: Listing) -> Listing:
     constants = list(listing.constants)
     values: dict[int, Any] = {}
     folded = []
-    for k in found:
-        value = _value(listing, k, values)
-        if listing.spec[k] >= 0:  # a record with several results goes, once each result is a constant
-            constants.append(value)
-            code[k], param[k] = CONSTANT, len(constants) - 1
-            folded.append(k)
+    with np.errstate(all="ignore"):  # the function told of its own errors while it was recorded; rules tell of none
+        for k in found:
+            value = _value(listing, k, values)
+            if listing.spec[k] >= 0:  # a record with several results goes, once each result is a constant
+                constants.append(value)
+                code[k], param[k] = CONSTANT, len(constants) - 1
+                folded.append(k)
     counts = np.diff(listing.first)
     own = np.zeros(len(listing), dtype=np.bool_)
     own[folded] = True
