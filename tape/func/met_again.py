@@ -10,8 +10,10 @@ Records of a derivative's function have handles between two bounds, and it has e
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from operator import attrgetter, itemgetter
 
 from ..recording.functionalising import last_of
 from ..recording.level import begun, keys
@@ -25,12 +27,14 @@ class Past:
         begin, end: the last records before its function began, and when it had returned.
         targets: the keys of its function's arguments.
         given: the keys of what it gave back.
+        around: the one that was taken around it, once that has ended too.
     """
 
-    __slots__ = ("begin", "end", "given", "targets")
+    __slots__ = ("around", "begin", "end", "given", "targets")
 
     def __init__(self) -> None:
         self.begin, self.end = latest(), -1
+        self.around: Past | None = None
         self.targets: frozenset[int] = frozenset()
         self.given: set[int] = set()
 
@@ -55,14 +59,47 @@ class _Within(threading.local):
 
     Attributes:
         outermost: its depth.
-        past: the derivatives that were taken.
-        sweeps: by the handle of its last record, the bounds of each sweep that was recorded.
+        past: the derivatives that were taken, in the order in which they ended.
+        latest: of these, each that is within no other yet.
+        sweeps: the bounds of the sweeps that were recorded, which have nothing in common.
     """
 
     def __init__(self) -> None:
-        self.outermost = -1
+        self.begin(-1)
+
+    def begin(self, outermost: int) -> None:
+        self.outermost = outermost
         self.past: list[Past] = []
+        self.latest: list[Past] = []
         self.sweeps: list[tuple[int, int]] = []
+
+    def add(self, past: Past) -> None:
+        while self.latest and self.latest[-1].begin >= past.begin:
+            self.latest.pop().around = past
+        self.latest.append(past)
+        self.past.append(past)
+
+    def add_sweep(self, begin: int, end: int) -> None:
+        while self.sweeps and self.sweeps[-1][0] >= begin:
+            self.sweeps.pop()
+        self.sweeps.append((begin, end))
+
+    def is_of_sweep(self, handle: int) -> bool:
+        at = bisect_left(self.sweeps, handle, key=_end_of_sweep)
+        return at < len(self.sweeps) and self.sweeps[at][0] < handle
+
+    def holder(self, handle: int, since: int) -> Past | None:
+        """The derivative that had ended then, and kept a record to itself; None if there is none."""
+        at = bisect_left(self.past, handle, key=_end)
+        past = self.past[at] if at < len(self.past) else None
+        while past is not None and past.end <= since:
+            if past.has(handle):
+                return past
+            past = past.around
+        return None
+
+
+_end, _end_of_sweep = attrgetter("end"), itemgetter(1)
 
 
 _within = _Within()
@@ -77,11 +114,11 @@ def is_over(past: Past, targets: Sequence[object]) -> None:
     """The function of a derivative has returned."""
     outermost = (*begun(), -1)[0]
     if outermost != _within.outermost:
-        _within.outermost, _within.past, _within.sweeps = outermost, [], []
+        _within.begin(outermost)
     if outermost < 0:
         return
     past.end, past.targets = latest(), frozenset(keys(targets))
-    _within.past.append(past)
+    _within.add(past)
 
 
 @contextmanager
@@ -92,22 +129,21 @@ def sweeping(is_recorded: bool) -> Iterator[None]:
         yield
     finally:
         if is_recorded and _within.past:
-            _within.sweeps.append((begin, latest()))
+            _within.add_sweep(begin, latest())
 
 
 def met_again(tensors: Collection[object], since: int) -> int | None:
     """The record of something that was kept, if what was computed since a record depends on such a thing; else None."""
-    past = [p for p in _within.past if p.end <= since]
-    if not past:
+    if not _within.past or _within.past[0].end > since:
         return None
     queue, seen = list(keys(tensors)), set()
     while queue:
         k = queue.pop()
-        if k in seen or k < 0 or any(begin < k <= end for begin, end in _within.sweeps):
+        if k in seen or k < 0 or _within.is_of_sweep(k):
             continue
         seen.add(k)
         if k > since:
             queue += [key(ref) for ref in operands_of(k) if ref is not None]
-        elif any(p.has(k) for p in past):
+        elif _within.holder(k, since) is not None:
             return k
     return None
