@@ -285,3 +285,4 @@ def bind(op: Any, operands: Any, params: dict[str, Any]) -> Any:
 Face.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
 Face.__array_function__ = array_function  # type: ignore[attr-defined]
 Face.__bind__ = staticmethod(bind)  # type: ignore[attr-defined]
+Face.__bind__.is_face = True  # type: ignore[attr-defined]
