@@ -143,7 +143,7 @@ def _record_once(
     trace.mode = trace.mode if apart else None
     if most_memory is not None:
         trace.computing.most = most_memory
-    trace.tensors = trace.strict = any(isinstance(x, Tensor) for x in given) or not (given or fixed_floats)
+    trace.tensors = any(isinstance(x, Tensor) for x in given) or not (given or fixed_floats)
     values = [np.float64(x) if type(x) is float else x for x in given]
     new = [traced(trace, trace.input(x._data if isinstance(x, Tensor) else x)) for x in values]
     trace.given = tuple([isinstance(x, Tensor) for x in given])

@@ -33,7 +33,7 @@ def require_history(trace: Trace, rows: Sequence[int], what: str) -> None:
     Raises:
         WithoutHistory: if no gradient flows from one of them to anything, or none is recorded.
     """
-    exact = trace.tensors and trace.mode is not None
+    exact = trace.tensors is not False and trace.mode is not None
     trace.historic = trace.historic or trace.mode is not None
     if trace.mode is False:
         raise WithoutHistory(f"{what} where gradients are not recorded")

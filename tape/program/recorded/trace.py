@@ -81,8 +81,8 @@ class Trace(Records):
         hooks: by number, what is called with the adjoint of a record.
         ordered: whether what it does in place would be something else if the arguments lay otherwise in memory.
         unsure: whether arrays may lie in memory otherwise than in eager execution, so that nobody may be told how.
-        tensors: whether it stands for what tensors do; if False, for what NumPy does with arrays.
-        strict: whether ops that have no meaning for complex numbers refuse them, as a function's of tensors do.
+        tensors: whether it stands for what a function of tensors does, whose ops refuse complex numbers if they have no
+            meaning for them; if False, for what NumPy does with arrays; if None, for rules and drafts.
         numbers: the rows of plain numbers, by the number if that is a float other than zero.
         integers: the rows of plain integers.
         plain: by row, the plain numbers, and `looks`, by row of one, its type and text.
@@ -104,7 +104,7 @@ class Trace(Records):
     __slots__ = (
         "_objects", "_prints", "apart", "calm", "computing", "constants", "failed", "given", "guards", "historic",
         "hooks", "inputs", "integers", "leaves", "lent", "looks", "mode", "numbers", "open", "ordered", "own", "parts",
-        "plain", "released", "sought", "stopped", "strict", "templates", "tensors", "tracked", "unsure", "wengert",
+        "plain", "released", "sought", "stopped", "templates", "tensors", "tracked", "unsure", "wengert",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -117,8 +117,8 @@ class Trace(Records):
         self.released: set[int] = set()
         self.hooks: dict[int, dict[int, Any]] = {}
         self.open = True
-        self.tensors = True
-        self.ordered = self.strict = self.unsure = False
+        self.tensors: bool | None = None
+        self.ordered = self.unsure = False
         self.wengert = current()
         self.numbers: dict[Any, int] = {}
         self.integers: dict[int, int] = {}
@@ -210,7 +210,7 @@ class Trace(Records):
             return self.own[id(thing)][1]._row
         if type(thing) is Tensor and type(thing._node) is int:
             raise Untraceable("a tensor whose history is not recorded with the function meets one that is recorded")
-        if type(thing) is Tensor and thing._node is None and not self.tensors:
+        if type(thing) is Tensor and thing._node is None and self.tensors is False:
             # An array of the function's own, which a change in place leaves to whoever holds its memory.
             thing = thing._data
             if not isinstance(thing, np.ndarray):
@@ -298,7 +298,7 @@ class Trace(Records):
 
     def evaluate(self, op: Op, values: Sequence[Any], numbers: Sequence[int], params: dict[str, Any]) -> Any:
         """What an op gives of the values of some records: large arrays later, if that can be foreseen."""
-        if self.strict and not op.complex and any(map(is_complex, values)):
+        if self.tensors and not op.complex and any(map(is_complex, values)):
             raise not_for_complex(op)
         try:
             if Later in map(type, values):

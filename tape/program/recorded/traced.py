@@ -93,7 +93,7 @@ class Traced(TracedMemory):
         if measure is not None:
             guard_shape(operands, *measure)
         numbers = tuple([x._row if isinstance(x, Traced) else trace.operand(plain(x)) for x in operands])
-        if narrow and trace.tensors:
+        if narrow and trace.tensors is not False:
             rows = in_32_bits(trace, op, numbers, params)
         else:
             row = trace.apply(op, numbers, params)
