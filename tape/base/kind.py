@@ -77,6 +77,10 @@ class TensorKind(Operators):
         """Whether a tensor that is recorded may have, in some call, a history that arrays have not."""
         return False
 
+    def _lacks_history(self) -> bool:
+        """Whether a tensor that is recorded has no history in the calls that it is recorded for."""
+        return False
+
     def _seek(self, sought: bool) -> None:
         """A gradient with respect to this tensor is taken of what a function computes from here on, or no more."""
 

@@ -206,7 +206,7 @@ def outside(result: Any, keep: bool) -> Any:
         x = live(x)
         if type(x) not in PLAIN or x._node is not None:
             keeps_history(x)
-            if keep or get_ident() in recording:
+            if keep or get_ident() in recording or x._lacks_history():
                 return face(x)
             if type(x) not in PLAIN or not all(k > 0 or k in VARIABLES for k in history([x])):
                 return x

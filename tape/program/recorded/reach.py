@@ -41,6 +41,13 @@ def require_history(trace: Trace, rows: Sequence[int], what: str) -> None:
         raise WithoutHistory(f"{what} of something without history")
 
 
+def has_history(trace: Trace, row: int) -> bool:
+    """Whether a record has a history in the calls that are recorded for: by who requires grad in them, and where."""
+    exact = trace.tensors and trace.mode is not None
+    trace.historic = trace.historic or trace.mode is not None
+    return trace.mode is not False and flows(trace, [row], trace.sources(tracked=exact))[0]
+
+
 def flows(trace: Trace, rows: Sequence[int], sources: Sequence[int]) -> list[bool]:
     """Whether a gradient flows from each of these records to one of the sources."""
     first = min(sources, default=len(trace))

@@ -22,7 +22,7 @@ from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
 from .aliases import DETACHED, check_sure, contiguous, link, memory_of, read, seal, strides_of
 from .narrowing import in_32_bits
-from .reach import reaches, require_history
+from .reach import has_history, reaches, require_history
 from .trace import NUMBER, Trace, Untraceable, escaped
 from .traced_index import AT_PLACES, basic_key, has_places, view_at
 from .traced_inplace import TracedMemory, known, plain
@@ -145,6 +145,9 @@ class Traced(TracedMemory):
         tensors = [k for k, is_tensor in zip(trace.inputs, trace.given) if is_tensor]
         targets = [*tensors, *trace.captured_with_history()]
         return bool(targets) and reaches(trace, self._row, targets)
+
+    def _lacks_history(self) -> bool:
+        return not has_history(self._trace, self._row)
 
     def _seek(self, sought: bool) -> None:
         rows = self._trace.sought

@@ -310,3 +310,43 @@ def test_arguments_made_in_inference_mode(f):
     compiled = tape.compile(f)
     for x in (made, tape.tensor([3.0, 4.0]), made, made):
         assert facts(compiled, x) == facts(f, x)
+
+
+ARRAY = np.array([1.0, 2.0])
+DERIVATIVES_OF_ARRAYS = {
+    "of constants": lambda t: tape.func.grad(lambda x: (x * x).sum())(ARRAY),
+    "a number": lambda t: tape.func.grad(np.sin)(2.0),
+    "second ones": lambda t: tape.func.hessian(lambda x: (x**3).sum())(ARRAY),
+    "beside what is given": lambda t: tape.func.grad(lambda x: (x * t).sum())(ARRAY),
+    "then multiplied": lambda t: tape.func.vjp(lambda x: x * x, ARRAY)[0] * t,
+    "two": lambda t: (tape.func.jacrev(lambda x: (x**3 * t).sum())(ARRAY), t * 2),
+    "forward": lambda t: tape.func.jvp(lambda x: x * t, (ARRAY,), (ARRAY,)),
+    "lanes": lambda t: tape.func.vmap(lambda x: x * t)(ARRAY),
+    "beside a constant": lambda t: tape.func.jacrev(lambda x: x * CONSTANT)(ARRAY),
+    "beside a leaf": lambda t: tape.func.grad(lambda x: (x * LEAF).sum())(ARRAY),
+    "Jacobian": lambda t: tape.autograd.functional.jacobian(lambda x: x * x, ARRAY),
+}  # fmt: skip
+GIVEN = {
+    "an int": lambda: 2, "complex": lambda: 1 + 2j, "a tensor": lambda: tape.tensor([5.0, 6.0]),
+    "that requires grad": lambda: tape.tensor([5.0, 6.0], requires_grad=True), "an array": lambda: np.array([5.0, 6.0]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("given", GIVEN)
+@pytest.mark.parametrize("name", DERIVATIVES_OF_ARRAYS)
+def test_derivatives_of_arrays_are_arrays_unless_they_have_a_history(name, given):
+    f = DERIVATIVES_OF_ARRAYS[name]
+    compiled = tape.compile(f)
+
+    def facts(f):
+        try:
+            parts = f(GIVEN[given]())
+        except RuntimeError as error:
+            return str(error)
+        parts = parts if isinstance(parts, tuple) else (parts,)
+        return [(type(z), getattr(z, "requires_grad", None), z.tolist() if hasattr(z, "tolist") else z) for z in parts]
+
+    for mode in (nullcontext, tape.no_grad, nullcontext, tape.no_grad):
+        with mode():
+            assert facts(compiled) == facts(f)
