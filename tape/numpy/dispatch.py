@@ -45,6 +45,7 @@ from .arrays.unwrapping import bare, has_tensor
 from .as_numpy_takes import SPECTRA, promoted, tells_otherwise, with_one_triangle
 from .composed import COMPOSED
 from .constructors import as_array
+from .folding import divided_there
 from .layouts import as_numpy_lays
 from .looks import LOOKS
 from .polynomials import real_if_all_are
@@ -192,6 +193,7 @@ def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     result = in_dtype(_answer(function, types, args, options), options)
     if out is None:
         return as_numpy_lays(function, result, args, kwargs)
+    result = divided_there(function, result, out, args, kwargs)
     return fill(out, result, function, args, kwargs, function.__name__)
 
 

@@ -1,13 +1,20 @@
-"""Methods of NumPy's functions of two numbers that no op is: `reduce`, `accumulate`, and `reduceat`."""
+"""Methods of NumPy's functions of two numbers that no op is: `reduce`, `accumulate`, and `reduceat`; and means.
+
+Of means and variances into an ``out=`` of another dtype NumPy adds up, rounds to that dtype, and divides there.  A
+variance's deviations from the mean are those without ``out=``; only what is done with their squares is done there.
+What NumPy warns of, or refuses, has been told when one of these is computed: without ``out=`` it does the same.
+"""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .arrays.face import Recorded
 from .arrays.leaving import plain
 from .constructors import as_array
 
@@ -80,3 +87,79 @@ def reduceat(ufunc: np.ufunc, x: Any, indices: Any, axis: int = 0, **named: Any)
 
     parts = [part(start, stop) for start, stop in zip(places, [*places[1:], len(x)])]
     return np.moveaxis(np.stack(parts), 0, axis)
+
+
+def _shared(x: np.ndarray, out: np.dtype[Any], dtype: Any) -> Any:
+    """The dtype that NumPy adds up in."""
+    return dtype or np.result_type(x.dtype, out)
+
+
+def _count(x: Any, axis: Any, keepdims: bool, where: Any) -> Any:
+    """How many elements there are in each sum, as a number of NumPy's, with which 32 bits are divided in 64."""
+    if where is True:
+        sums = np.any(np.broadcast_to(False, x.shape), axis)
+        return np.intp(x.size // max(1, np.size(sums)))
+    return np.sum(np.broadcast_to(where, x.shape), axis, np.intp, keepdims=keepdims)
+
+
+def _quotient(total: Any, count: Any, out: np.dtype[Any]) -> Any:
+    return (total.astype(out) / count).astype(out)
+
+
+def _mean(x: Any, out: np.dtype[Any], axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+    if x.dtype == np.float16:
+        dtype = dtype or np.dtype(np.float32)
+    total = np.sum(x, axis, _shared(x, out, dtype), keepdims=keepdims, where=where)
+    return _quotient(total, _count(x, axis, keepdims, where), out)
+
+
+def _var(
+    x: Any, out: np.dtype[Any], axis: Any, dtype: Any, keepdims: bool, where: Any, *,
+    mean: Any = None, ddof: Any = 0, correction: Any = 0,
+) -> Any:  # fmt: skip
+    if mean is None:
+        total = np.sum(x, axis, dtype, keepdims=True, where=where)
+        mean = _quotient(total, _count(x, axis, True, where), total.dtype)
+    apart = x - mean
+    squares = apart.real**2 + apart.imag**2 if apart.dtype.kind == "c" else apart * apart
+    total = np.sum(squares, axis, _shared(squares, out, dtype), keepdims=keepdims, where=where)
+    return _quotient(total, np.maximum(_count(x, axis, keepdims, where) - (ddof or correction), 0), out)
+
+
+def _std(*args: Any, **kwargs: Any) -> Any:
+    return np.sqrt(_var(*args, **kwargs))
+
+
+THERE: dict[Any, Callable[..., Any]] = {
+    np.mean: _mean, np.var: _var, np.std: _std, np.nanmean: _mean, np.nanvar: _var, np.nanstd: _std,
+}  # fmt: skip
+"""By function what computes it in the dtype of its ``out=``; arguments of its own follow by name."""
+
+WITHOUT_NAN = frozenset({np.nanmean, np.nanvar, np.nanstd})
+"""Those that leave NaN out."""
+
+
+def divided_there(function: Any, result: Any, out: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """The result of a function of NumPy's as it is in its ``out=``, if that has another dtype than the result has."""
+    dtype = np.dtype(kwargs["dtype"]) if kwargs.get("dtype") is not None else None
+    if isinstance(out, tuple):
+        (out,) = out
+    if function not in THERE and function is not np.median:
+        return result
+    if not isinstance(out, np.ndarray) or not isinstance(result, Recorded) or out.dtype == result.dtype:
+        return result
+    given = dict(zip(("a", "axis"), args)) | kwargs
+    x = as_array(given.pop("a"))
+    kinds = x.dtype.kind, out.dtype.kind, *(() if dtype is None else (dtype.kind,))
+    if not set(kinds) <= {"f", "c"} or (dtype is not None and dtype.kind != x.dtype.kind):
+        return result
+    named = {"axis": None, **{name: value for name, value in given.items() if name != "dtype"}}
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if function is np.median:
+            return np.median(x.astype(np.result_type(x.dtype, out.dtype)), **named)
+        keepdims, where = bool(named.pop("keepdims", False)), named.pop("where", True)
+        if function in WITHOUT_NAN:
+            where = ~np.isnan(x) & where
+            x = np.where(where, x, 0) if function is np.nanmean else x
+        return THERE[function](x, out.dtype, named.pop("axis"), dtype, keepdims, where, **named)
