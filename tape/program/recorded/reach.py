@@ -43,7 +43,7 @@ def require_history(trace: Trace, rows: Sequence[int], what: str) -> None:
 
 def has_history(trace: Trace, row: int) -> bool:
     """Whether a record has a history in the calls that are recorded for: by who requires grad in them, and where."""
-    exact = trace.tensors and trace.mode is not None
+    exact = trace.tensors is not False and trace.mode is not None
     trace.historic = trace.historic or trace.mode is not None
     return trace.mode is not False and flows(trace, [row], trace.sources(tracked=exact))[0]
 
