@@ -240,7 +240,8 @@ class Sharing:
         whole = np.empty(spec.shape, spec.dtype) if memory.first is None else memory.first  # type: ignore[union-attr]
         looks = [shown_of(whole, steps) for steps in ways if steps is not None]
         if all(np.may_share_memory(seen, whole) for seen in looks):
-            return [any(np.may_share_memory(x, y) for y in looks if y is not x) for x in looks]
+            others = (looks[:i] + looks[i + 1 :] for i in range(len(looks)))  # of which some may be one array
+            return [any(np.may_share_memory(x, y) for y in rest) for x, rest in zip(looks, others)]
         if any(crosses(steps) for steps in ways if steps is not None):
             return [True] * len(ways)
         every = np.arange(whole.size).reshape(whole.shape)  # NumPy copies where steps show a number

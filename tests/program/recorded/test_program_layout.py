@@ -233,3 +233,24 @@ def test_plus_is_the_tensor_itself():
     assert [fast(tape.ones(3)).item() for _ in range(3)] == [f(tape.ones(3)).item()] * 3
     with pytest.raises(RuntimeError, match="numbers"):
         tape.compile(lambda x: +(x > 0))(tape.ones(3))
+
+
+PAIRS = {
+    "detached twice": lambda y: (y.detach(), y.detach()),
+    "data twice": lambda y: (y.data, y.data, y.detach()),
+    "nothing squeezed": lambda y: (y.squeeze(), y.squeeze().detach()),
+    "nothing squeezed in place": lambda y: (y.squeeze_(), y.detach()),
+    "squeezed twice": lambda y: (y.squeeze(), y.squeeze()),
+    "squeezed and a part": lambda y: (y.squeeze(), y[0]),
+    "apart": lambda y: (y[:1], y[1:]),
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_views_of_one_result_share_memory(kind):
+    def f(x):
+        return PAIRS[kind](x * 2.0)
+
+    fast = tape.compile(f)
+    for _ in range(3):
+        assert shares(fast(tape.ones(2, 3))) == shares(f(tape.ones(2, 3)))
