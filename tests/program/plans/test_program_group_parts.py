@@ -50,11 +50,11 @@ def test_groups_in_parts_give_the_same(function, monkeypatch):
     x = MATRIX if function is orthogonalised else MATRIX.ravel()
     monkeypatch.setattr(group_parts, "LEAST", 1 << 30)
     whole = tape.record(tape.func.grad_and_value(function), x)
-    whole_replay = whole.replay
+    whole_steps = whole.replay.steps
     monkeypatch.setattr(group_parts, "LEAST", 3)
     monkeypatch.setattr("tape.program.plans.replay.KERNELS", 0)
     cut = tape.record(tape.func.grad_and_value(function), x)
-    assert len(cut.replay.steps) > len(whole_replay.steps)
+    assert len(cut.replay.steps) > len(whole_steps)
     for at in (x, x[::-1] * 1.1 + 0.01):
         wanted = tape.func.grad_and_value(function)(at)
         found = cut(at)
