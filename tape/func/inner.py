@@ -29,7 +29,7 @@ from ..recording.leaf import VARIABLES, leaf, recorded
 from ..recording.level import Layer, active, components, history, is_kept, keys, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.wengert import current, key, operands_of, row_of
-from .met_again import Past, is_over, met_again, sweeping
+from .met_again import Past, is_over, met_again, sweeping, taken_since
 
 OWNERS: weakref.WeakValueDictionary[int, Inner] = weakref.WeakValueDictionary()
 """By key, whose leaves these are; who has been taken is there no more."""
@@ -50,7 +50,7 @@ def look_for_kept(result: Any, since: int, with_history: bool = False) -> None:
     """
     tensors = [result] if isinstance(result, Tensor) else [x for x in leaves_of(result) if isinstance(x, Tensor)]
     looked_through = [x for x in tensors if with_history and requires_grad(x)]
-    is_old = any(map(is_of_the_past, history(looked_through))) if looked_through else False
+    is_old = any(is_of_the_past(k) and not taken_since(k, since) for k in history(looked_through))
     if is_old or any(isinstance(x, Layer) and is_kept(x) for x in tensors):
         tell_of_kept(_made_last(looked_through) if is_old else None)
     elif (met := met_again(tensors, since)) is not None:

@@ -132,6 +132,11 @@ def sweeping(is_recorded: bool) -> Iterator[None]:
             _within.add_sweep(begin, latest())
 
 
+def taken_since(target: int, since: int) -> bool:
+    """Whether a key is that of an argument of a derivative that has been taken since a record."""
+    return any(past.begin >= since and target in past.targets for past in reversed(_within.past))
+
+
 def met_again(tensors: Collection[object], since: int) -> int | None:
     """The record of something that was kept, if what was computed since a record depends on such a thing; else None."""
     if not _within.past or _within.past[0].end > since:

@@ -198,3 +198,14 @@ def test_a_function_that_raised_is_none_that_runs(derivative):
     with pytest.warns(UserWarning, match="kept of an earlier call"):
         grad(f)(X)
     assert held
+
+
+@pytest.mark.parametrize("outer", [jacfwd, lambda f: lambda x: jvp(f, (x,), (np.ones(3),))])
+@pytest.mark.parametrize("inner", [grad, jacrev, lambda f: lambda x: vjp(f, x)[1](np.float64(1.0))[0]])
+def test_derivatives_taken_within_one_are_none_of_the_past(outer, inner):
+    """Also where something around the function requires grad, so that the result has a history."""
+    t = tape.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    found = outer(inner(lambda x: (x**3 * t).sum()))(X)
+    found = found[1] if isinstance(found, tuple) else found
+    expected = 6.0 * X * np.arange(1.0, 4.0)
+    np.testing.assert_allclose(found.detach().numpy(), np.diag(expected) if found.ndim == 2 else expected, rtol=1e-12)
