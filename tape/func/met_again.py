@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from operator import attrgetter, itemgetter
 
 from ..recording.functionalising import last_of
@@ -121,15 +120,21 @@ def is_over(past: Past, targets: Sequence[object]) -> None:
     _within.add(past)
 
 
-@contextmanager
-def sweeping(is_recorded: bool) -> Iterator[None]:
+class sweeping:
     """While gradients are taken: what is recorded then is no doing of the user's."""
-    begin = latest() if is_recorded else 0
-    try:
-        yield
-    finally:
-        if is_recorded and _within.past:
-            _within.add_sweep(begin, latest())
+
+    __slots__ = ("begin", "is_recorded")
+
+    def __init__(self, is_recorded: bool):
+        self.is_recorded = is_recorded
+
+    def __enter__(self) -> None:
+        if self.is_recorded:
+            self.begin = latest()
+
+    def __exit__(self, *raised: object) -> None:
+        if self.is_recorded and _within.past:
+            _within.add_sweep(self.begin, latest())
 
 
 def taken_since(target: int, since: int) -> bool:
@@ -139,7 +144,7 @@ def taken_since(target: int, since: int) -> bool:
 
 def met_again(tensors: Collection[object], since: int) -> int | None:
     """The record of something that was kept, if what was computed since a record depends on such a thing; else None."""
-    if not _within.past or _within.past[0].end > since:
+    if not _within.past or _within.past[0].end > since or _within.outermost not in begun()[:1]:
         return None
     queue, seen = list(keys(tensors)), set()
     while queue:
