@@ -116,7 +116,7 @@ class Program(Native, Display):
     @kept
     def replay(self) -> Replay:
         """The list made ready to run."""
-        with making("its steps"):
+        with paused(), making("its steps"):
             return Replay(self.listing, self.tier, self.threads, self.most_memory, self.guards)
 
     @kept

@@ -15,7 +15,6 @@ from ops.core.registry import OPS
 from ...base.spec import Spec
 from ...base.tensor import Tensor
 from ...jit.emission.task import OF_COLUMNS, OF_ROWS, SUMS
-from ...jit.emission.tiers import ELEMENT
 from ...recording.recorder import forward_of
 from ..recorded.listing import Listing
 from ..recorded.raising import noting
@@ -25,9 +24,6 @@ from .guarding import GuardTable
 from .operand_layout import Layout
 from .ownership import separate, suspects
 from .round_step import NEVER
-
-IN_ORDER = 5e-6
-"""Seconds that a record takes, whatever it computes."""
 
 
 class InPython:
@@ -141,13 +137,6 @@ def numpy_steps(listing: Listing, rows: list[int]) -> Iterator[NumPyStep]:
     operands = needs.tolist()
     for row, code, param, spec, strange, start, end in zip(rows, *columns):
         yield NumPyStep(listing, row, code, operands[start:end], param, spec, strange)
-
-
-def seconds_in_order(listing: Listing) -> float:
-    """How long NumPy takes for a listing, record after record."""
-    sizes = np.array([spec.size for spec in listing.specs] or [0])
-    rows = listing.spec[(listing.code >= 0) & (listing.spec >= 0)]
-    return IN_ORDER * len(listing) + ELEMENT * float(sizes[rows].sum())
 
 
 class OneByOne:

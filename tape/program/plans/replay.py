@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.jit_door import PLANS, forced, plans_wait
+from ...base.jit_door import PLANS, plans_wait
 from ...base.locks import kept, new_lock
 from ...base.rooms import opened
 from ...base.spec import spec_of
@@ -27,7 +27,7 @@ from .excerpts import Rounds, alone
 from .group_parts import KERNELS, is_long, parts, steps_before
 from .groups import Group, renumbered, steps_of
 from .guarding import GuardTable
-from .in_python import InPython, NumPyStep, OneByOne, live, numpy_steps, seconds_in_order
+from .in_python import InPython, NumPyStep, OneByOne, live, numpy_steps
 from .operand_layout import AlikeGroups, Layout, twin
 from .prepared import interpretable, kernel_for
 from .round_step import NEVER, RoundsStep, TilesStep
@@ -39,10 +39,6 @@ PER_RECORD = 2e-6
 """Seconds that a record takes in Python."""
 RECORDED = 5e-5
 """Seconds that it took to record it, with all that was made of that."""
-PLANNED = 3e-5
-"""Seconds that it takes to make a record a step of a plan."""
-NOTICED, DEARER = 0.5, 3.0
-"""Seconds that are noticed, and by how much dearer a plan is then than a replay without."""
 
 
 class Replay:
@@ -52,6 +48,9 @@ class Replay:
 
     Attributes:
         recorded: the listing as it was given; `listing` may have records for columns (see `array_columns`).
+        steps: what is done, in order.
+        saved: seconds that a plan saves in each replay, or more.
+        until: the number of the replay before which something is compiled again.
         most: the most bytes that a replay may take for its own arrays, None for as many as there are.
         guards: what is verified on the way.
         outputs: the records whose values are given: results, and those of guards that Python compares.
@@ -79,52 +78,38 @@ class Replay:
         self.outputs = [*outputs[: self.count], *(row for _, row in self.guards.others)]
         self.watched = outputs[len(outputs) - listing.watched :]
         self.captured = [(c, listing.spec_of(k)) for k, c in self.constants if isinstance(c, (Tensor, np.ndarray))]
-        self.shifts = Shifts(listing)
         self._lock = new_lock()
         self._sweeper: Any = None
         self._of_arrays: InPython | None = None
-        parts = list(pieces(listing, rounds)) if rounds else [np.arange(len(listing))]
-        self._pieces: Sequence[Any] = parts if tiles is None else (tiles.before, *tiles.loops, tiles.after)
+        parts = pieces(listing, rounds) if rounds else [np.arange(len(listing))]
+        self._make_steps(parts if tiles is None else (tiles.before, *tiles.loops, tiles.after))
 
-    @kept
-    def steps(self) -> list[KernelStep | NumPyStep | RoundsStep]:
-        """What is done, in order."""
-        with paused(), making("its steps"):
-            return self._make_steps(self._pieces)
-
-    @kept
-    def saved(self) -> float:
-        """Seconds that a plan saves in each replay, or more."""
-        return PER_RECORD * len(self.listing) + ELEMENT * sum([int(step.elements) for step in self.steps])
-
-    @kept
-    def until(self) -> int:
-        """The number of the replay before which something is compiled again."""
-        return min((s.upgrade_at for s in self.steps), default=NEVER)
-
-    def _make_steps(self, parts: Iterable[np.ndarray | Rounds | TileLoop]) -> list[KernelStep | NumPyStep | RoundsStep]:
+    def _make_steps(self, parts: Iterable[np.ndarray | Rounds | TileLoop]) -> None:
         """Make the steps: loops by rounds or tiles, and what is between them."""
-        listing, shifts, alike = self.listing, self.shifts, AlikeGroups()
+        listing = self.listing
+        self.shifts = shifts = Shifts(listing)
+        alike = AlikeGroups()
         first = 0 if self.tier is None else None
-        made: list[KernelStep | NumPyStep | RoundsStep] = []
+        self.steps: list[KernelStep | NumPyStep | RoundsStep] = []
         for piece in parts:
             if not isinstance(piece, np.ndarray):
                 body = Replay(piece.body, self.tier, threads=ALONE, by_rounds=False)
                 if isinstance(piece, Rounds):
-                    made.append(RoundsStep(listing, piece, body, self.guards))
+                    self.steps.append(RoundsStep(listing, piece, body, self.guards))
                 else:
-                    made.append(TilesStep(listing, piece, body, self.threads))
+                    self.steps.append(TilesStep(listing, piece, body, self.threads))
                 continue
             steps = _steps_among(listing, piece)
             single = numpy_steps(listing, [s.row for s in steps if not isinstance(s, Group)])
             for s in steps:
                 if not isinstance(s, Group):
-                    made.append(next(single))
+                    self.steps.append(next(single))
                     continue
-                groups = self._parts(s, alike)
-                made += [kernel_step(listing, g, self.tier, self.threads, first, shifts, alike) for g in groups]
-        live(made, self.outputs)
-        return made
+                for group in self._parts(s, alike):
+                    self.steps.append(kernel_step(listing, group, self.tier, self.threads, first, shifts, alike))
+        self.saved = PER_RECORD * len(listing) + ELEMENT * sum([int(step.elements) for step in self.steps])
+        live(self.steps, self.outputs)
+        self._look()
 
     def _parts(self, group: Group, alike: AlikeGroups) -> Iterable[Group]:
         """A group, or the parts that it is cut into: its kernel would be one of too many."""
@@ -141,13 +126,11 @@ class Replay:
 
     def straighten(self) -> None:
         """Make the steps again, without loops by rounds or tiles: one of them is not for these."""
-        self.steps = self._make_steps([np.arange(len(self.listing))])
-        self._forget()
+        self._make_steps([np.arange(len(self.listing))])
 
-    def _forget(self) -> None:
-        """Find out anew what follows from the steps."""
-        for name in ("saved", "until"):
-            vars(self).pop(name, None)
+    def _look(self) -> None:
+        """Find out when to look for a better tier."""
+        self.until = min((s.upgrade_at for s in self.steps), default=NEVER)
 
     def _upgrade(self, replays: int) -> None:
         """Compile what has run often enough."""
@@ -160,7 +143,7 @@ class Replay:
                     if step.upgrade_at <= replays:
                         self.steps[k] = step.upgraded(replays, alike)
             self._sweeper = None
-            self._forget()
+            self._look()
         finally:
             self._lock.release()
 
@@ -184,15 +167,12 @@ class Replay:
         Raises:
             GuardMissed: if one does not hold.
         """
+        if replays >= self.until:
+            self._upgrade(replays)
         if self.captured:
             self.check_captured()
-        once = self._is_first_of_many_steps(replays)
-        if not once and replays >= self.until:
-            self._upgrade(replays)
-        waits = once or (
-            self._sweeper is None and self.most is None and plans_wait(self.saved, RECORDED * len(self.recorded))
-        )
-        run: Any = self._by_arrays() if once else self.in_python if waits else self.sweeper
+        waits = self._sweeper is None and self.most is None and plans_wait(self.saved, RECORDED * len(self.recorded))
+        run: Any = self.in_python if waits else self.sweeper
         try:
             results = list(run(inputs, expecting))
         except GuardMissed:
@@ -206,15 +186,6 @@ class Replay:
         for (i, _), value in zip(self.guards.others, results[self.count :]):
             self.guards.verify(i, value, expecting)
         return results[: self.count]
-
-    def _is_first_of_many_steps(self, replays: int) -> bool:
-        """Whether NumPy runs it once, record after record, before there are steps: to plan them takes several times
-        as long, which whoever asks but once would wait for in vain."""
-        if replays != 1 or self.tier is not None or self.most is not None or self._sweeper is not None:
-            return False
-        planned = PLANNED * sum([len(p) for p in self._pieces if isinstance(p, np.ndarray)])
-        dear = planned >= NOTICED and planned >= DEARER * seconds_in_order(self.recorded)
-        return dear and forced() is None
 
     def in_python(self, inputs: Sequence[Any], expecting: bool = False) -> list[Any]:
         """The same, by NumPy alone: of whole arrays, where a plan has records for columns."""
