@@ -101,7 +101,17 @@ def _polygamma(n: Any, x: Any) -> Any:
 
 
 def _multigammaln(a: Any, d: Any) -> Any:
-    return NotImplemented if isinstance(d, Face) else of_op(ops.mvlgamma, a, p=int(d)).astype(float, copy=False)
+    if isinstance(d, Face):
+        return NotImplemented
+    if a.dtype != np.float64 and _adds_in_doubles(a.dtype):
+        a = a.astype(float)
+    return of_op(ops.mvlgamma, a, p=int(d)).astype(float, copy=False)
+
+
+@functools.cache
+def _adds_in_doubles(dtype: np.dtype[Any]) -> bool:
+    """Whether SciPy's `multigammaln` computes with such numbers in 64 bits, as it does from 1.18 on."""
+    return bool(_special().multigammaln(np.full(1, 3, dtype), 1)[0] == _special().multigammaln(3.0, 1))
 
 
 def _zeta(x: Any, q: Any = None) -> Any:

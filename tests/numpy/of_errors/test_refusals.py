@@ -396,8 +396,12 @@ ADVICE = {
     r"np\.broadcast_shapes": lambda x: np.broadcast(x, x[:, None]).shape[0] * x.sum(),
     r"np\.std and np\.var record": statistics.mean,
     r"np\.spacing\(tape\.stop_gradient": lambda x: np.spacing(x).sum(),
-    "keep plain things: take a list": lambda x: _filled(np.empty(2, dtype=object), x).sum(),
-    "an array of numbers for each field": lambda x: _filled(np.zeros(2, dtype=RECORDS)["a"], x).sum(),
+    "(keep plain things: take a list|fill an array made in this function)": lambda x: _filled(
+        np.empty(2, dtype=object), x
+    ).sum(),
+    "(an array of numbers for each field|fill an array made in this function)": lambda x: _filled(
+        np.zeros(2, dtype=RECORDS)["a"], x
+    ).sum(),
 }
 
 

@@ -243,7 +243,7 @@ class State:
     [
         (lambda: np.array([1, None], dtype=object), lambda a: a.__setitem__(0, a[0] + 1)),
         (lambda: np.array(["a", "b"]), lambda a: a.__setitem__(0, "z")),
-        (lambda: np.array(["2020-01-01"], "M8[D]"), lambda a: a.__setitem__(0, a[0] + 1)),
+        (lambda: np.array(["2020-01-01"], "M8[D]"), lambda a: a.__setitem__(0, a[0] + np.timedelta64(1, "D"))),
         (lambda: np.zeros(2, [("n", int)]), lambda a: a["n"].__iadd__(1)),
         (lambda: np.zeros((2, 2)), lambda a: setattr(a, "shape", (4,))),
         (lambda: np.zeros(2), lambda a: setattr(a.flags, "writeable", False)),
