@@ -59,7 +59,7 @@ class _Within(threading.local):
     Attributes:
         outermost: its depth.
         past: the derivatives that were taken, in the order in which they ended.
-        latest: of these, each that is within no other yet.
+        outer: of these, each that is within no other yet.
         sweeps: the bounds of the sweeps that were recorded, which have nothing in common.
     """
 
@@ -69,13 +69,13 @@ class _Within(threading.local):
     def begin(self, outermost: int) -> None:
         self.outermost = outermost
         self.past: list[Past] = []
-        self.latest: list[Past] = []
+        self.outer: list[Past] = []
         self.sweeps: list[tuple[int, int]] = []
 
     def add(self, past: Past) -> None:
-        while self.latest and self.latest[-1].begin >= past.begin:
-            self.latest.pop().around = past
-        self.latest.append(past)
+        while self.outer and self.outer[-1].begin >= past.begin:
+            self.outer.pop().around = past
+        self.outer.append(past)
         self.past.append(past)
 
     def add_sweep(self, begin: int, end: int) -> None:
