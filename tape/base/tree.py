@@ -31,6 +31,9 @@ NUMBERS = frozenset({float, int, bool, complex})
 """Types of leaves that long lists are made of: such a list is not gone through in Python."""
 
 
+LEAVES: set[type] = {float, int, bool, complex, str, type(None)}
+"""Types that are known to be of leaves: `isinstance` asks what shows another class for its attribute."""
+
 BUILT = frozenset({tuple, list, dict, OrderedDict})
 """Containers that are nothing but what is in them."""
 
@@ -103,14 +106,16 @@ def leaves_of(tree: Any) -> list[Any]:
 
 
 def _gather(tree: Any, found: list[Any]) -> None:
-    if isinstance(tree, (tuple, list)) and NUMBERS.issuperset(map(type, tree)):
+    if type(tree) in LEAVES:
+        found.append(tree)
+    elif isinstance(tree, (tuple, list)) and NUMBERS.issuperset(map(type, tree)):
         found.extend(tree)
     elif isinstance(tree, (dict, tuple, list)):
         for part in tree.values() if isinstance(tree, dict) else tree:
-            if isinstance(part, (dict, tuple, list)):
-                _gather(part, found)
-            else:
+            if type(part) in LEAVES or not isinstance(part, (dict, tuple, list)):
                 found.append(part)
+            else:
+                _gather(part, found)
     else:
         found.append(tree)
 

@@ -41,7 +41,7 @@ from .arrays.memory_order import settled
 from .arrays.outputs import ADDING_UP, fill, in_dtype, with_out_named, with_room_of
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import is_usual, require_alike, require_taken, tell_truths
-from .arrays.unwrapping import bare, has_tensor
+from .arrays.unwrapping import bare, bare_noting, has_tensor
 from .as_numpy_takes import SPECTRA, promoted, tells_otherwise, with_one_triangle
 from .composed import COMPOSED
 from .constructors import as_array
@@ -140,6 +140,10 @@ READ_ONLY = frozenset({np.broadcast_to, np.diagonal, np.linalg.diagonal})
 """Functions that give views which are not to be written."""
 
 
+LOOKED_AT = frozenset({*CHANGES, *METHODS})
+"""Functions of which usual calls are answered otherwise than by what is composed for them, or by an op."""
+
+
 def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     """NumPy's other functions on arrays."""
     if len(types) > 1:
@@ -154,12 +158,14 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
     if function in CALLING:
         return CALLING[function](*args, **kwargs)
     try:
-        is_known = is_usual(function, args, kwargs) or not _is_answered(function)
+        is_known = is_usual(function, args, kwargs)
+        find = _laid if is_known and function not in LOOKED_AT else _found
+        is_known = is_known or not _is_answered(function)
         asked = None if is_known else require_taken(function, args, kwargs)
         if tells_otherwise(function, kwargs) and have_numbers([args, kwargs]):
-            found = told_by_numpy(function, args, kwargs, lambda: _found(function, types, args, kwargs))
+            found = told_by_numpy(function, args, kwargs, lambda: find(function, types, args, kwargs))
         else:
-            found = _found(function, types, args, kwargs)
+            found = find(function, types, args, kwargs)
         if asked is not None:
             require_alike(found, asked, function, args, kwargs)
     except Exception as error:
@@ -197,6 +203,11 @@ def _found(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     return fill(out, result, function, args, kwargs, function.__name__)
 
 
+def _laid(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """What a function gives that is answered by what is composed for it, or by an op, lying in memory as NumPy's."""
+    return as_numpy_lays(function, _answer(function, types, args, kwargs), args, kwargs)
+
+
 def _beside_tensors(function: Any, args: Any, kwargs: Any) -> Any:
     """What a function of NumPy's gives of arrays and tensors."""
     if not is_called_by_user(sys._getframe(3)):
@@ -212,8 +223,8 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in COMPOSED and (found := COMPOSED[function](*args, **kwargs)) is not NotImplemented:
         return found
     args = promoted(function, with_one_triangle(function, args, kwargs), kwargs)
-    given, named = bare(list(args)), bare(kwargs)
-    leaves = leaves_of([given, named])
+    leaves: list[Any] = []
+    given, named = bare_noting(args, leaves), bare_noting(kwargs, leaves) if kwargs else kwargs
     tensors: list[Any] = [x for x in leaves if isinstance(x, Tensor)]
     if not tensors or any(map(is_of_objects, leaves)):  # out= alone is an array of this function
         return of_numbers(function, args, kwargs, title(function))
@@ -221,9 +232,9 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     way = type(target).__array_function__
     try:
         if are_narrow(tensors):
-            result = as_of_arrays(way, target, function, types, tuple(given), named)
+            result = as_of_arrays(way, target, function, types, given, named)
         else:
-            result = way(target, function, types, tuple(given), named)
+            result = way(target, function, types, given, named)
     except (NoRule, ComplexError):
         if is_open(function):
             return function._implementation(*args, **kwargs)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -18,10 +17,10 @@ from ops.core.batching import LanesDiffer
 from ...base.errors import note
 from ...base.tensor import Face
 from ...base.tree import leaves_of
-from ...recording.level import Layer
-from .array_text import numbers_of
+from ...recording.level import Layer, live
 from .explaining import numbers_in, tell_errors
 from .face import faces
+from .face_base import FACES
 from .leaving import carries, refusal, still
 from .unwrapping import tensor_of
 
@@ -66,11 +65,26 @@ def is_of_objects(x: Any) -> bool:
 def told_by_numpy(function: Any, args: Any, kwargs: Any, find: Callable[[], Any]) -> Any:
     """What a function gives whose op makes other errors of numbers; where there are some, NumPy tells of its own."""
     errors: list[Any] = []
-    with ExitStack() as quiet:
-        quiet.enter_context(np.errstate(divide="call", over="call", invalid="call", call=lambda *e: errors.append(e)))
-        if any(isinstance(x, Face) and not x._tensor._spec.size for x in leaves_of([args, kwargs])):
-            quiet.enter_context(warnings.catch_warnings(action="ignore"))  # of empty slices, which ops may warn of too
-        found = find()
-    if errors or not all(np.isfinite(numbers_of(x)).all() for x in leaves_of(found)):
+    with np.errstate(divide="call", over="call", invalid="call", call=lambda *error: errors.append(error)):
+        found = _without_warnings_of_nothing(find, args, kwargs)
+    if errors or not all(map(_is_finite, leaves_of(found))):
         tell_errors(function, args, kwargs)
     return found
+
+
+def _without_warnings_of_nothing(find: Callable[[], Any], args: Any, kwargs: Any) -> Any:
+    """What is found, without warnings of empty slices, of which ops may warn too."""
+    if all(x._tensor._spec.size for x in leaves_of([args, kwargs]) if type(x) in FACES):
+        return find()
+    with warnings.catch_warnings(action="ignore"):
+        return find()
+
+
+def _is_finite(x: Any) -> bool:
+    """Whether numbers that are known are all finite."""
+    if type(x) in FACES:
+        x = live(x._tensor)
+        while isinstance(x, Layer):
+            x = live(x._primal)
+        x = x._data
+    return bool(np.isfinite(x).all())

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...base.spec import OF_SPEC, Spec
 from ...base.tensor import Face, Tensor
-from ...base.tree import transform
+from ...base.tree import LEAVES, transform
 from .array_methods import ArraysAlone, Changes, Reductions, Shapes
 from .conversions import Conversions, Index
 from .face_base import FACES
@@ -108,6 +108,7 @@ class Whole(Index, Number):
 
 
 FACES.update((Array, Number, Whole))
+LEAVES.update(FACES)
 
 
 def _of_spec(spec: Spec) -> type[Face]:

@@ -11,7 +11,9 @@ import ops
 from ...base.dtypes import NUMERIC, kind_of
 from ...base.errors import note
 from ...base.tensor import Face, Tensor
+from ...base.tree import leaves_of
 from ...recording.recorder import wrap
+from .face_base import FACES
 
 
 def bare(x: Any) -> Any:
@@ -28,6 +30,26 @@ def bare(x: Any) -> Any:
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return kind(*[bare(part) for part in x])
     return x
+
+
+def bare_noting(x: Any, noted: list[Any]) -> Any:
+    """The same, noting the tensors and arrays in it."""
+    kind = type(x)
+    if kind in FACES:
+        noted.append(x._tensor)
+        return x._tensor
+    if kind is tuple or kind is list:
+        return kind([bare_noting(part, noted) for part in x])
+    if kind is dict:
+        return {name: bare_noting(part, noted) for name, part in x.items()}
+    if kind not in NUMBERS:
+        noted += [part for part in leaves_of(bare(x)) if isinstance(part, (Tensor, np.ndarray))]
+        return bare(x)
+    return x
+
+
+NUMBERS = frozenset({float, int, bool, complex, str, type(None)})
+"""What is plain, whatever it is."""
 
 
 def has_tensor(x: Any) -> bool:
