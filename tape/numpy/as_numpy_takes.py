@@ -83,6 +83,9 @@ HERMITIAN: dict[Any, int] = {np.linalg.svd: 3, np.linalg.pinv: 2, np.linalg.matr
 TRIANGULAR = frozenset({np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh})
 """Functions that read one triangle of a matrix."""
 
+TAKEN_OTHERWISE = frozenset({*CASTING, *OF_ARRAYS, *WIDER, *TRIANGULAR, *HERMITIAN})
+"""Functions of which some arguments are taken otherwise than ops take them."""
+
 SPECTRA: frozenset[Any] = (
     frozenset({np.linalg.eig, np.linalg.eigvals}) if np.linalg.eigvals(np.eye(1)).dtype.kind == "f" else frozenset()
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ from .arrays.outputs import ADDING_UP, fill, in_dtype, with_out_named, with_room
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import is_usual, require_alike, require_taken, tell_truths
 from .arrays.unwrapping import bare, bare_noting, has_tensor
-from .as_numpy_takes import SPECTRA, promoted, tells_otherwise, with_one_triangle
+from .as_numpy_takes import SPECTRA, TAKEN_OTHERWISE, promoted, tells_otherwise, with_one_triangle
 from .composed import COMPOSED
 from .constructors import as_array
 from .folding import divided_there
@@ -222,7 +222,8 @@ def _beside_tensors(function: Any, args: Any, kwargs: Any) -> Any:
 def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in COMPOSED and (found := COMPOSED[function](*args, **kwargs)) is not NotImplemented:
         return found
-    args = promoted(function, with_one_triangle(function, args, kwargs), kwargs)
+    if function in TAKEN_OTHERWISE:
+        args = promoted(function, with_one_triangle(function, args, kwargs), kwargs)
     leaves: list[Any] = []
     given, named = bare_noting(args, leaves), bare_noting(kwargs, leaves) if kwargs else kwargs
     tensors: list[Any] = [x for x in leaves if isinstance(x, Tensor)]
@@ -242,7 +243,8 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in BOOLS:
         return bool(result)
     if function not in VIEWS:
-        result = transform(lambda z: _apart(z, tensors), result)
+        apart = partial(_apart, given=tensors)
+        result = apart(result) if isinstance(result, Tensor) else transform(apart, result)
     if function in LISTS:
         result = list(result)
     if function in NAMED and isinstance(result, tuple):
@@ -263,7 +265,10 @@ def _apart(z: Any, given: list[Tensor]) -> Any:
     if not isinstance(z, Tensor) or not z._spec.shape:
         return z
     memory = z._memory()
-    return ops.clone(z) if any(x is z or x._memory() is memory for x in given) else z
+    for x in given:
+        if x is z or x._memory() is memory:
+            return ops.clone(z)
+    return z
 
 
 def _of_number(tensor: Tensor) -> Any:

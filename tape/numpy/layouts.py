@@ -64,7 +64,7 @@ def as_numpy_lays(function: Any, result: Any, args: Any, kwargs: Any) -> Any:
         return transform(lambda x: _relaid(x, _ordered), result)
     place, name, lay = LAYOUTS[function]
     given = args[place] if len(args) > place else kwargs[name]
-    looked = [x for x in leaves_of([given]) if np.ndim(x) > 1]
+    looked = [x for x in leaves_of([given]) if _has_axes(x)]
     if not all(_is_known(x) for x in looked):
         for x in found:
             leave_layout_open(x._tensor)
@@ -74,6 +74,11 @@ def as_numpy_lays(function: Any, result: Any, args: Any, kwargs: Any) -> Any:
     named = {key: x for key, x in kwargs.items() if key != name}
     like = lay(transform(_outline, given), *args[place + 1 :], **named)
     return transform(lambda x: _relaid(x, lambda tensor: lying_like(tensor, like)), result)
+
+
+def _has_axes(x: Any) -> bool:
+    """Whether something has several axes, which may lie in several orders."""
+    return len(x._tensor._spec.shape) > 1 if isinstance(x, Face) else np.ndim(x) > 1
 
 
 def _relaid(x: Any, lay: Callable[[Any], Any]) -> Any:

@@ -42,13 +42,16 @@ def functions(room: str) -> dict[str, Callable[..., Any]]:
     }}  # fmt: skip
 
 
+NESTED = frozenset({list, tuple})
+
+
 def taking_lists(original: Callable[..., Any]) -> Callable[..., Any]:
     """A function of NumPy's that takes nested sequences of recorded values for the array that they make."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         given, named = args, kwargs
-        if any(type(x) in (list, tuple) for x in args):
+        if not NESTED.isdisjoint(map(type, args)):
             args, kwargs = with_out_named(original, args, kwargs)
             args = tuple([gathered(x) if type(x) in (list, tuple) else x for x in args])
         if kwargs:

@@ -54,6 +54,8 @@ NUMBERS = frozenset({float, int, bool, complex, str, type(None)})
 
 def has_tensor(x: Any) -> bool:
     """Whether there is a tensor among the arguments, beside the faces: a mixture counts as tensors."""
+    if type(x) in FACES:
+        return False
     if isinstance(x, (tuple, list)):
         return any(map(has_tensor, x))
     if type(x) is dict:
@@ -63,6 +65,8 @@ def has_tensor(x: Any) -> bool:
 
 def holds_face(x: Any) -> bool:
     """Whether something is a recorded value, or there is one in nested sequences."""
+    if type(x) in FACES:
+        return True
     if isinstance(x, (list, tuple)):
         return any(map(holds_face, x))
     return isinstance(x, Face)
