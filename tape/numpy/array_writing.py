@@ -21,7 +21,7 @@ from ..base.location import in_library
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of
 from ..recording.level import Layer, active, components, live, memories
-from ..recording.version import renew
+from ..recording.renewing import renew
 from .array_reading import plain_index
 from .arrays.beside_tensors import refuse, require_no_history
 from .arrays.callee import callee

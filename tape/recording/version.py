@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from types import CodeType
@@ -12,14 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops.shapes.overwriting import look
-
 from ..base.row import HANDLE, WIDTH
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..base.untraced import untraced
 from .recorder import user_frame
-from .views import base_of, counted_with, family, is_related, look_of, owner
+from .views import base_of, counted_with, is_related, owner
 from .wengert import LISTS, current
 
 _counts: dict[int, tuple[weakref.ref[np.ndarray], list[int]]] = {}
@@ -203,47 +200,15 @@ def is_shared(tensor: Tensor) -> bool:
     return isinstance(tensor._data, np.ndarray) and any(_references(place) > _ALONE for place in _places(tensor))
 
 
-def renew(tensor: Tensor) -> None:
-    """Leave memory that a record may have saved to the record: the tensor, and all that look at it, get a copy.
-
-    A change in place is then one of numbers that nobody needs any more.
-    """
-    base = base_of(tensor)
-    if not isinstance(base._data, np.ndarray):
-        base._data = np.array(base._data)[()]  # the scalar that a record holds stays what it is
-        return
-    looks = [view for view in family(base) if isinstance(view._data, np.ndarray)] if is_related(base) else []
-    if _others(base, looks) <= _NOBODY:
-        return
-    base._data = base._data.copy("K")  # in its order, in which the views are views
-    for view in looks:
-        above = look_of(view)
-        assert above is not None
-        view._data = look(above.parent._data, above.steps)
-
-
-def _others(base: Tensor, looks: list[Tensor]) -> int:
-    """The most references to one of the arrays of these tensors that are not theirs; some are this function's."""
-    arrays = {id(t._data): t._data for t in (base, *looks)}
-    held = Counter([id(t._data) for t in (base, *looks)])
-    memory = id(owner(base._data))
-    held[memory] += len(arrays) - (memory in arrays)
-    arrays[memory] = owner(base._data)
-    return max([sys.getrefcount(arrays[k]) - held[k] for k in arrays])
-
-
-def _probe() -> Tensor:
+def sole_holder() -> Tensor:
+    """A tensor that alone holds its memory."""
     tensor: Tensor = object.__new__(Tensor)
     tensor._data = np.empty(1)
     return tensor
 
 
-_ALONE = untraced(lambda: _references(_places(_probe())[0]))
+_ALONE = untraced(lambda: _references(_places(sole_holder())[0]))
 """What `_references` says of memory that one tensor alone holds."""
-
-
-_NOBODY = untraced(lambda: _others(_probe(), []))
-"""What `_others` says of memory that one tensor alone holds."""
 
 
 def forget_released() -> None:

@@ -186,6 +186,11 @@ class WengertList:
                     self._late.append(rows[column])
                 rows[column] = [None] * (stop - start)
 
+    def save_instead(self, place: int, value: Any) -> None:
+        """Let a row hold another value than it has saved, while the list is still: a sweep may read that by address."""
+        self._late.append(self.rows[place])
+        self.rows[place] = value
+
     def has_many_hooks(self) -> bool:
         """Whether it is time to look for hooks of dead records, because every sweep looks through all hooks."""
         return len(self.hooks) >= self._hooks_limit and LISTS.get(get_ident()) is self and not self.sweeps

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import tape
 
@@ -153,9 +153,11 @@ def test_writes_through_views_are_numpys(steps, shape):
 
 
 def _check_slope(f: Any, x: np.ndarray, weights: np.ndarray, slope: Any) -> None:
-    """Compare with central differences, along one direction."""
+    """Compare with central differences, along one direction; where it bends, as where numbers change places, nothing."""
     direction, step = np.cos(2.0 + np.arange(x.size)).reshape(x.shape), 1e-6
-    difference = (f(x + step * direction) - f(x - step * direction)) @ weights / (2 * step)
+    ahead, here, behind = (f(x + t * direction) @ weights for t in (step, 0.0, -step))
+    difference = (ahead - behind) / (2 * step)
+    assume(abs(ahead - 2 * here + behind) / step < 1e-3 * (1 + abs(difference)))
     np.testing.assert_allclose(np.sum(slope * direction), difference, rtol=1e-5, atol=1e-5)
 
 
