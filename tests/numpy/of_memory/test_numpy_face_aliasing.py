@@ -153,7 +153,7 @@ def test_writes_through_views_are_numpys(steps, shape):
 
 
 def _check_slope(f: Any, x: np.ndarray, weights: np.ndarray, slope: Any) -> None:
-    """Compare with central differences, along one direction; where it bends, as where numbers change places, nothing."""
+    """Compare with central differences, along one direction; nothing where it bends, as where numbers change places."""
     direction, step = np.cos(2.0 + np.arange(x.size)).reshape(x.shape), 1e-6
     ahead, here, behind = (f(x + t * direction) @ weights for t in (step, 0.0, -step))
     difference = (ahead - behind) / (2 * step)
