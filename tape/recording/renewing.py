@@ -72,13 +72,13 @@ def _copied_parts(array: np.ndarray, count: int) -> bool:
     with wengert.still():
         for place in places:
             saved = wengert.rows[place]
-            copies = tuple([_apart(v) for v in saved]) if type(saved) is tuple else saved.copy()
+            copies = tuple([_apart(v) for v in saved]) if type(saved) is tuple else _apart(saved)
             wengert.save_instead(place, copies)
     return True
 
 
 def _apart(value: Any) -> Any:
-    return value.copy() if type(value) is np.ndarray else value
+    return value.copy("K") if type(value) is np.ndarray else value
 
 
 def _places_of_parts(wengert: WengertList, memory: np.ndarray, count: int) -> list[int]:
