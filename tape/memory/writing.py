@@ -13,7 +13,7 @@ from ..base.tensor import Tensor
 from ..recording.guard import GUARDS, before_change
 from ..recording.version import increment, note
 from ..recording.views import base_of, elements, materialise, refresh
-from ..recording.wengert import list_of
+from ..recording.wengert import current, list_of
 
 OUTPUT = REGISTRY["output"]
 
@@ -49,6 +49,8 @@ def spare(base: Tensor) -> None:
     if type(node) is not int:
         return
     wengert = list_of(node)
+    if wengert is current() and wengert.rows[wengert.locate(node) * WIDTH + OP] != OUTPUT.code:
+        return
     with wengert.still():
         rows, row = wengert.rows, wengert.record(node)
         if row[OP] == OUTPUT.code and wengert.owns(row[X]):

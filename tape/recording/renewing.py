@@ -41,14 +41,25 @@ def renew(tensor: Tensor) -> None:
         base._data = np.array(base._data)[()]  # the scalar that a record holds stays what it is
         return
     looks = [view for view in family(base) if isinstance(view._data, np.ndarray)] if is_related(base) else []
-    more = _others(base, looks) - _NOBODY
-    if more <= 0 or (_copied_parts(base._data, more) and _others(base, looks) <= _NOBODY):
+    more = _held_elsewhere(base, looks)
+    if more <= 0 or (_copied_parts(base._data, more) and _held_elsewhere(base, looks) <= 0):
         return
     base._data = base._data.copy("K")  # in its order, in which the views are views
     for view in looks:
         above = look_of(view)
         assert above is not None
         view._data = look(above.parent._data, above.steps)
+
+
+def _held_elsewhere(base: Tensor, looks: list[Tensor]) -> int:
+    """How often others hold the memory of these tensors: a base, and what looks at it."""
+    if not looks and base._data.base is None:  # most arrays that are written
+        return _references(base) - _ALONE
+    return _others(base, looks) - _NOBODY
+
+
+def _references(base: Tensor) -> int:
+    return sys.getrefcount(base._data)
 
 
 def _others(base: Tensor, looks: list[Tensor]) -> int:
@@ -104,5 +115,7 @@ def _is_part(value: Any, memory: np.ndarray) -> bool:
     return type(value) is np.ndarray and value.base is not None and owner(value) is memory
 
 
+_ALONE = untraced(lambda: _references(sole_holder()))
+"""What `_references` says of memory that one tensor alone holds."""
 _NOBODY = untraced(lambda: _others(sole_holder(), []))
 """What `_others` says of memory that one tensor alone holds."""
