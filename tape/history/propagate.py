@@ -36,6 +36,7 @@ from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, operands, row_of, spec_of_operand
 from .chain import Adjoints, Chain
 from .hooks import WATCHERS, Rules, hooked_leaves, in_order, watched_rules
+from .moving import Contributions, Moved, Part, in_parts, reads_or_writes_parts
 
 CLONE = REGISTRY["clone"]
 
@@ -114,6 +115,11 @@ def contributions(
     Rows of operands that are `known` already need not be looked up.
     """
     return _by_its_ctx(row, g, positions) if row[OP] == CUSTOM.code else _by_its_rules(row, g, positions, record, known)
+
+
+def moved(row: list[Any], g: Any, positions: tuple[int, ...], is_free: bool) -> Contributions | None:
+    """What a record contributes that only moves parts of an adjoint (`tape.history.moving`); None if it does more."""
+    return in_parts(row, arguments(row), g, positions, is_free) if reads_or_writes_parts(row) else None
 
 
 def _by_its_ctx(row: list[Any], g: Any, positions: tuple[int, ...]) -> list[tuple[int, Any, Any]]:
@@ -313,18 +319,21 @@ def sweep(
     check_not_released(rows[handle] for handle in consumed if handle <= wengert.released)
 
     adjoints = {handle: g for handle, g in roots.items() if handle in rows}
+    free: set[int] = set()
     for handle in roots.keys() - rows.keys():
         show_in_vain(wengert, handle, roots[handle])
     found: dict[int, Any] = {}
     readers = last_readers(wengert, {handle: keys[handle] for handle in rows}, wanted) if early else {}
     recorder = current()
     run_rules: Rules = partial(contributions, known=reached.rows)
+    plain_rules = None if create_graph else run_rules
     if WATCHERS:
         run_rules = watched_rules(run_rules)
     leading = set(consumed)
     for handle, row in rows.items():
         if handle in adjoints:
-            g, chain = adjoints.pop(handle), wengert.hooks.get(handle)
+            g, chain, is_free = adjoints.pop(handle), wengert.hooks.get(handle), handle in free
+            free.discard(handle)
             recorder.where = None
             if chain is not None:
                 g = chain.receive(g)
@@ -338,18 +347,45 @@ def sweep(
             rule = partial(surrounded, chain, run_rules) if chain and chain.surrounds() else run_rules
             positions = tuple([i for i, k in enumerate(keys[handle]) if wanted(k)])
             with np.errstate(all="ignore"):
-                for i, ref, bar in rule(row, g, positions, create_graph):
+                parts = moved(row, g, positions, is_free and chain is None) if rule is plain_rules else None
+                for i, ref, bar in rule(row, g, positions, create_graph) if parts is None else parts:
                     k = keys[handle][i]
                     assert k is not None, "no rule runs for it"
-                    adjoints[k] = adjoints[k] + bar if k in adjoints else bar
+                    if parts is None and k not in free:
+                        adjoints[k] = adjoints[k] + bar if k in adjoints else bar
+                    else:
+                        _gather(adjoints, free, k, ref, bar)
                     if k < 0:
                         leaves[k] = ref
         for leaf in in_order(readers[handle], row) if handle in readers else ():
             k = -id(leaf)
             if early and k in adjoints:
                 recorder.where = None
+                free.discard(k)
                 early(leaf, [adjoints.pop(k)])
     return found | adjoints, [] if retain else wengert.runs(consumed)
+
+
+def _gather(adjoints: dict[int, Any], free: set[int], k: int, ref: Any, bar: Any) -> None:
+    """Add to an adjoint that nobody else holds, and that may be changed: one that is `free`, or is so from now on."""
+    total: Any = adjoints.get(k)
+    if type(bar) is Part:
+        if k not in free:
+            spec = spec_of_operand(ref)
+            assert spec is not None, "an array is read"
+            total = np.zeros(spec.shape, spec.dtype) if total is None else np.array(total)
+            adjoints[k] = total
+            free.add(k)
+        bar.add_to(total)
+        return
+    if type(bar) is Moved:
+        adjoints[k] = bar.bar if total is None else total + bar.bar
+        free.add(k)
+    elif k in free and bar.dtype == total.dtype:
+        total += bar
+    else:
+        adjoints[k] = bar if total is None else total + bar
+        free.discard(k)
 
 
 def surrounded(

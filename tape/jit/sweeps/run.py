@@ -12,7 +12,8 @@ from ops.core.bundle import Bundle
 
 from ...history.chain import Chain
 from ...history.hooks import hooked_leaves, in_order
-from ...history.propagate import contributions, pass_by, released_error, surrounded
+from ...history.moving import Moved, Part
+from ...history.propagate import contributions, moved, pass_by, released_error, surrounded
 from ...recording.wengert import key, operands, spec_of_operand
 from ...base.row import HANDLE, SPEC, WIDTH, X, Y
 from ...base.spec import KINDS, TABLE, Spec
@@ -309,7 +310,9 @@ class SweepRun:
         if self.silence is None:
             self.silence = np.errstate(all="ignore")
             self.silence.__enter__()
-        for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], self.positions(row), False):
+        positions = self.positions(row)
+        parts = moved(row, g, positions, slot in self.arrays and chain is None) if rule is contributions else None
+        for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], positions, False) if parts is None else parts:
             self.deposit(ref, bar, given)
         finish(work.address)
         self.run_steps()
@@ -361,7 +364,11 @@ class SweepRun:
             bar = bar.copy()  # its parts may lie in memory that the sweep is about to use again
         position = self.wengert.locate(ref) if self.wengert.owns(ref) else -1
         slot = work.row_slots.item(position) - 1 if position >= 0 else find_leaf(work.address, id(ref))
-        if slot < 0:
+        if type(bar) is Part:
+            self.add_part(slot, ref, position, bar)
+        elif type(bar) is Moved:
+            self.move(slot, ref, position, bar.bar)
+        elif slot < 0:
             self.adopt(ref, position, bar if isinstance(bar, Bundle) else own(bar, given))
         elif isinstance(bar, Bundle):
             self.arrays[slot] = self.arrays[slot] + bar
@@ -376,6 +383,27 @@ class SweepRun:
             total[...] = bar
         else:
             total += bar
+
+    def add_part(self, slot: int, ref: Any, position: int, part: Part) -> None:
+        """Add to a part of an adjoint, which begins as zeros."""
+        spec = spec_of_operand(ref)
+        if slot < 0:
+            assert spec is not None, "an array is read"
+            total = np.zeros(spec.shape, spec.dtype)
+            self.adopt(ref, position, total)
+        else:
+            total = self.array(slot, spec)
+            if self.work.slots[slot, FRESH]:
+                self.work.slots[slot, FRESH] = 0
+                total[...] = 0.0
+        part.add_to(total)
+
+    def move(self, slot: int, ref: Any, position: int, bar: np.ndarray) -> None:
+        """Let an array that nobody else holds be an adjoint, or a part of the sum that it is."""
+        if slot < 0:
+            self.adopt(ref, position, bar)
+        else:
+            self.add(slot, ref, bar)
 
     def results(self) -> dict[int, Any]:
         """The adjoints that were asked for, by key."""
