@@ -149,7 +149,10 @@ class CompiledFunction(Generic[P, R]):
             results = self.function(*args, **kwargs)
             self._said.warn(f"an argument cannot be taken: {type(error).__name__}: {error}", "with such arguments")
             return results
-        if self._renewed > self.most_paths or not self._takes(call, args, kwargs):
+        if self._renewed > self.most_paths:
+            self._surroundings = None  # nothing is asked of it any more, and it would keep objects alive
+            return self._eager(args, kwargs)
+        if not self._takes(call, args, kwargs):
             return self._eager(args, kwargs)
         paths = self._cache.find(call, args, kwargs)
         if paths is not None and paths.fixed_floats:

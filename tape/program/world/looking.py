@@ -39,7 +39,7 @@ from .known import (
 )  # fmt: skip
 from .reading import Load, codes_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
-from .watched import Cell, Fact, Space, code_facts, is_special, name_facts, type_fact
+from .watched import Cell, Fact, Space, code_facts, is_special, keep_what_counts, name_facts, type_fact
 
 MOST = 1 << 15
 """Things looked at beyond which it costs too much to watch them."""
@@ -397,6 +397,7 @@ def surroundings(
     """What is around a function, and in some objects that it is given; what is `constant` is not looked into."""
     found = Surroundings()
     Look(found, constant).look_at((function, *objects))
+    keep_what_counts(found.spaces.values())
     return found
 
 

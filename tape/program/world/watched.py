@@ -108,6 +108,10 @@ Word = tuple[Any, int]
 """A word in memory, and what it holds."""
 
 
+LET_GO = object()
+"""What stands in a copy for what does not count."""
+
+
 class Space:
     """A dict that names, attributes or items are kept in, and which of them count.
 
@@ -117,7 +121,7 @@ class Space:
         names: the names that count, beside those that every object is asked for.
         whole: whether all names count.
         attributes: whether what is read of objects by name counts.
-        copy: what was in it.
+        copy: what was in it; once it is known what counts, `LET_GO` for the rest, which is not kept alive.
         counted: whether it counts its changes.
         tag: what its count of changes was when it held just this.
         address: where that count is.
@@ -175,7 +179,7 @@ class Space:
             if name not in before:
                 if self.counts(name) and not is_given(name, value):
                     yield name, value
-            elif not alike(value, before[name]) and self.counts(name):
+            elif (was := before[name]) is not LET_GO and not alike(value, was) and self.counts(name):
                 yield name, value
         keys = dict.keys(now)
         if len(keys) < len(before) or not keys >= before.keys():
@@ -207,6 +211,12 @@ class Space:
             dict.pop(self.mapping, name, None)
         else:
             dict.__setitem__(self.mapping, name, value)
+
+
+def keep_what_counts(spaces: Iterable[Space]) -> None:
+    """Let go of the rest of what was in some dicts, of which all names that count are known."""
+    for space in spaces:
+        space.copy = {name: value if space.counts(name) else LET_GO for name, value in space.copy.items()}
 
 
 def is_given(name: str, value: Any) -> bool:

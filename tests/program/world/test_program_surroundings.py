@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import collections
+import gc
 import itertools
 import sys
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -74,6 +76,54 @@ def test_other_names_of_a_module_may_change_as_often_as_they_like():
 
 class Thing:
     k = 1.0
+
+
+def reading_attribute(holder):
+    return lambda x: holder.factor * x
+
+
+def reading_global(holder):
+    return types.FunctionType((lambda x: factor * x).__code__, vars(holder))  # noqa: F821
+
+
+HOLDERS = {
+    "module": (types.ModuleType("holder"), reading_attribute),
+    "globals": (types.ModuleType("globals"), reading_global),
+    "object": (Thing(), reading_attribute),
+    "class": (type("Holding", (), {}), reading_attribute),
+}
+
+
+@pytest.mark.parametrize(("holder", "reading"), HOLDERS.values(), ids=HOLDERS)
+def test_what_a_function_does_not_read_is_not_kept_alive(holder, reading):
+    holder.factor, holder.other = 2.0, Thing()
+    other = weakref.ref(holder.other)
+    compiled = tape.compile(reading(holder))
+    for _ in range(3):
+        assert_allclose(compiled(np.ones(2)), [2.0, 2.0])
+    del holder.other
+    assert other() is None
+    assert_allclose(compiled(np.ones(2)), [2.0, 2.0])
+    holder.factor = 3.0
+    assert_allclose(compiled(np.ones(2)), [3.0, 3.0])
+
+
+def test_a_function_that_runs_as_it_is_for_good_keeps_nothing_alive():
+    holder = Thing()
+    holder.factor = Thing()
+    compiled = tape.compile(lambda x: x * holder.factor.k, most_paths=2)
+
+    def call_with_others():
+        for k in range(12):
+            holder.factor.k = float(k)
+            assert_allclose(compiled(np.ones(2)), [k, k])
+
+    with pytest.warns(RuntimeWarning, match="new in every call"):
+        call_with_others()
+    factor = weakref.ref(holder.factor)
+    del holder.factor
+    gc.collect()
+    assert factor() is None
 
 
 def test_attributes_are_noticed_each_time_they_change():
