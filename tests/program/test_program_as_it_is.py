@@ -48,6 +48,26 @@ def test_an_array_among_the_arguments_is_changed_by_every_call():
     assert_array_equal(x, np.full(3, 3.0))
 
 
+DECLINING = {
+    "float": lambda x: float.__mul__(2.0, x[0]),
+    "number": lambda x: (2.0).__add__(x[0]),
+    "power": lambda x: float.__rpow__(2.0, x[0]),
+    "comparison": lambda x: (0.5).__lt__(x[0]),
+    "in a tuple": lambda x: (x, float.__sub__(2.0, x[0])),
+}
+"""What C code would take the numbers of, and declines what stands for them."""
+
+
+@pytest.mark.parametrize("function", DECLINING.values(), ids=DECLINING)
+def test_that_an_operand_is_declined_is_no_result(function):
+    x = np.array([0.7, 1.3])
+    compiled = compile(function)
+    with pytest.warns(RuntimeWarning, match="without compiling"):
+        first = compiled(x)
+    assert repr(first) == repr(compiled(x)) == repr(function(x))
+    assert repr(compiled(2 * x)) == repr(function(2 * x))
+
+
 # A replay that raises, for what the function does or because it could not be made.
 
 

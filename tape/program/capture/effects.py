@@ -233,6 +233,8 @@ def require_own_memory(constants: Iterable[Any], given: Iterable[Any], lent: Seq
 def lasts(x: Any, around: Surroundings) -> bool:
     """Whether something may be given by every call: it cannot change, is copied, or was there before."""
     kind, thing = type(x), original(x)
+    if x is NotImplemented:  # which C code says of what stands for a number where it would take the number
+        return False
     if kind in IMMUTABLE or id(thing) in around.seen or isinstance(x, (np.dtype, ModuleType)):
         return True
     if kind is np.ndarray:
