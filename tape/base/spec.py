@@ -150,7 +150,7 @@ def implicit(spec: Spec, which: str = "this one") -> Any:
     if spec.dtype.kind == "c":
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got {spec.dtype}.\n"
-            "Differentiate its .real, .imag or .abs(), or pass gradient= explicitly."
+            "Differentiate z.real, z.imag or abs(z), or say what is summed: gradient= of backward, tape.func.vjp."
         )
     return np.ones(spec.shape, spec.dtype)[()]
 

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import ops
 
 from ..backprop.backward import gradients
@@ -268,12 +270,27 @@ def tensors_in(tree: Any, what: str) -> list[Tensor]:
     for x in found:
         if not isinstance(x, Tensor):
             raise ValueError(
-                f"{what} must be tensors, or tuples, lists and dicts of tensors; got {type(x).__name__}. "
-                "Convert it with tape.tensor()."
+                f"{what} must be tensors, or tuples, lists and dicts of tensors; got {type(x).__name__}.\n{_advice(x)}"
             )
     if not found:
         raise ValueError(f"{what} must hold at least one tensor; got {tree!r}")
     return found
+
+
+LEFT_OUT = "argnums= says which arguments are, has_aux=True which result is"
+
+
+def _advice(x: Any) -> str:
+    """What to write in the place of something that is no tensor."""
+    if isinstance(x, int):
+        return f"Write it as a float, {int(x)}.0, or leave it out of what is differentiated: {LEFT_OUT}."
+    if x is None or isinstance(x, str):
+        return f"Leave it out of what is differentiated: {LEFT_OUT}."
+    if isinstance(x, np.ndarray):
+        return f"It is of dtype {x.dtype}: make it one of numbers, with .astype(float)."
+    return (
+        "Convert it with tape.tensor(), np.array(); of an object, give what it is made of, and make it in the function."
+    )
 
 
 def outputs_in(tree: Any, name: str) -> list[Tensor]:

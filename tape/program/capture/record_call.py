@@ -204,7 +204,10 @@ def _record_once(
         if trace.failed:
             raise Untraceable("it goes on where an operation fails, which is for the numbers of each call to decide")
         if drawn:
-            raise Drew("it drew random numbers, which every replay would repeat")
+            raise Drew(
+                "it drew random numbers, which every replay would repeat; pass them as an argument, or draw them from "
+                "np.random.default_rng(seed), made in the function, which gives the same in each call"
+            )
         if trace.ordered and not in_order(given):
             raise Untraceable(
                 "what it does depends on how its arguments lie in memory, which is not in row-major order"
