@@ -186,10 +186,10 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepd
             high = np.where(share == 0, low, high)
         near = np.where(share < 0.5, low, high)
         dtype = np.quantile(np.ones(1, a.dtype), q, method=method).dtype  # type: ignore[call-overload]
-        if a.dtype.kind in "biu":
+        if a.dtype.kind == "b":
             ordered = cast(ordered, dtype=dtype)
         below, above, z = (getitem(ordered, index=(Ellipsis, k)) for k in (low, high, near))
-        gap = cast(above - below, dtype=dtype)
+        gap = cast(above - below, dtype=dtype)  # of integers one in their own dtype, which may overflow, as NumPy's
         z = cast(z, dtype=dtype) + gap * (share - (share >= 0.5)).astype(dtype)
         z = cast(getitem(ordered, index=(Ellipsis, low)), dtype=dtype) if n == 1 else z  # with the sign of its zero
     z = _unless_missing(z, ordered, shares.ndim)

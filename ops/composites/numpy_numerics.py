@@ -55,8 +55,14 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
 
 
 def _in_double(x: Any) -> Any:
-    """Numbers in the precision in which NumPy interpolates them."""
-    dtype = np.result_type(x.dtype, np.float64)
+    """Numbers in the precision in which NumPy interpolates them.
+
+    Raises:
+        TypeError: if that would round them, as NumPy does.
+    """
+    dtype = np.dtype(complex if x.dtype.kind == "c" else float)
+    if x.dtype.kind in "fc" and not np.can_cast(x.dtype, dtype):
+        raise TypeError(f"Cannot cast array data from {x.dtype!r} to {dtype!r} according to the rule 'safe'")
     return x if x.dtype == dtype else cast(x, dtype=dtype)
 
 

@@ -252,3 +252,33 @@ def test_condition_numbers_of_singular_matrices(p, dtype):
     slope_there = tape.func.grad(lambda x: np.where(np.isinf(f(x)), 0.0, f(x)).sum())
     if p != "nuc" and dtype is float:
         assert_array_equal(slope_there(ZERO), ZERO)
+
+
+QUANTILES = {
+    "percentile": lambda x: np.percentile(x, 30),
+    "quantile": lambda x: np.quantile(x, [0.1, 0.55, 1.0]),
+    "median": np.median,
+    "midpoint": lambda x: np.percentile(x, 80, method="midpoint"),
+    "nanpercentile": lambda x: np.nanpercentile(x, 30),
+}
+
+
+@pytest.mark.parametrize("function", QUANTILES.values(), ids=QUANTILES)
+@pytest.mark.parametrize("dtype", list("bhilBHIQ"))
+def test_quantiles_of_integers_overflow_where_numpys_do(function, dtype):
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    for numbers in ([least, most, 1], [5, 3, 9, 7], [most, most - 3, least + 1, 0]):
+        x = np.array(numbers, dtype)
+        with np.errstate(over="ignore"):
+            assert repr(tape.compile(function)(x)) == repr(function(x))
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
+@pytest.mark.parametrize(
+    "function", [lambda x: np.interp(0.5, [0.0, 1.0], x), lambda x: np.interp(x, [0.0, 1.0], [1, 2])]
+)
+def test_interp_of_more_than_64_bits_is_refused_as_by_numpy(function, dtype):
+    x = np.ones(2, dtype)
+    for call in (function, tape.compile(function), lambda x: tape.func.jvp(function, (x,), (x,))):
+        with pytest.raises(TypeError):
+            call(x)
