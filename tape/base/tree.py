@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache
+from itertools import count
 from typing import Any, NamedTuple
 
 
@@ -164,6 +165,50 @@ def _made(kind: Any, keys: Iterable[Any], parts: Iterable[Any]) -> Any:
     if issubclass(kind, dict):
         return kind(zip(keys, parts))
     return kind(*parts) if kind is not tuple and hasattr(kind, "_fields") else kind(parts)
+
+
+Again = dict[int, Any]
+"""By the number of a tuple, in the order in which they begin in a tree, the number of the earlier one that it is, or
+the tuple itself."""
+
+
+def tuples_again(tree: Any, lasting: Collection[int]) -> Again:
+    """Which tuples of a tree are there twice, and which are `lasting` ones, by identity."""
+    numbers: dict[int, int] = {}
+    found: Again = {}
+
+    def look(part: Any) -> None:
+        if isinstance(part, tuple) and part:
+            number = len(numbers) + len(found)
+            if id(part) in lasting:
+                found[number] = part
+            elif (first := numbers.setdefault(id(part), number)) != number:
+                found[number] = first
+        if isinstance(part, (tuple, list, dict)):
+            for inside in part.values() if isinstance(part, dict) else part:
+                look(inside)
+
+    look(tree)
+    return found
+
+
+def build_again(structure: Structure, leaves: Iterable[Any], again: Again) -> Any:
+    """`build`, with tuples that are the same objects where they were."""
+    following, numbers = iter(leaves), count()
+    made: dict[int, Any] = {}
+
+    def of(part: Structure) -> Any:
+        if part.container is None:
+            return next(following)
+        number = next(numbers) if issubclass(part.container, tuple) and part.inside else -1
+        container = _made(part.container, part.keys, [of(inside) for inside in part.inside])
+        if number in again:
+            known = again[number]
+            container = made[known] if type(known) is int else known
+        made[number] = container
+        return container
+
+    return of(structure)
 
 
 def transform(function: Callable[[Any], Any], tree: Any) -> Any:

@@ -28,10 +28,10 @@ from ..base.tree import Mismatch, Structure, build, leaves_like, leaves_of, stru
 from ..levels.direction import zeros
 from ..recording.kept_values import tell_of_kept
 from ..recording.leaf import VARIABLES, leaf, recorded
-from ..recording.level import Layer, active, components, history, is_kept, keys, live, requires_grad
+from ..recording.level import Layer, active, components, history, is_kept, is_of_program, keys, live, requires_grad
 from ..recording.recorder import wrap
 from ..recording.wengert import current, key, operands_of, row_of
-from .met_again import Past, is_over, met_again, sweeping, taken_since
+from .met_again import Past, gives, is_over, met_again, sweeping, taken_since
 
 OWNERS: weakref.WeakValueDictionary[int, Inner] = weakref.WeakValueDictionary()
 """By key, whose leaves these are; who has been taken is there no more."""
@@ -56,7 +56,7 @@ def look_for_kept(result: Any, since: int, with_history: bool = False) -> None:
     if is_old or any(isinstance(x, Layer) and is_kept(x) for x in tensors):
         tell_of_kept(_made_last(looked_through) if is_old else None)
     elif (met := met_again(tensors, since)) is not None:
-        tell_of_kept(locate(row_of(met)[CODE], row_of(met)[LASTI]))
+        tell_of_kept(met.line)
 
 
 def _made_last(tensors: Sequence[Tensor], leaves: Collection[int] = ()) -> Location | None:
@@ -127,6 +127,8 @@ class Inner:
         now = recorded(x)
         if now is not x or (self.recording and x._node is not None):
             return ops.reshape(now, shape=x._spec.shape)
+        if is_of_program(x):
+            return x.detach().requires_grad_()  # every call has a leaf of its own
         return self.leaf(x._data)
 
     def variable(self, value: Any) -> Tensor:
@@ -189,7 +191,7 @@ class Inner:
         if isinstance(x, Layer):
             return x.through(self.outside)
         if x._node is None or (current().recording and self.is_seen_outside(x)):
-            self.past.given.update(keys([x]))
+            gives(self.past, x)
             return x
         return x.detach()
 

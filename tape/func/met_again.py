@@ -4,19 +4,23 @@ Its history leads to the argument of the earlier derivative, and past that one t
 derivative is right, but to the later one it is a constant, as if it came of an earlier call.  What the earlier
 derivative gave back is no such thing, nor is what sweeps make, which have to do with records of earlier derivatives.
 
-Records of a derivative's function have handles between two bounds, and it has ended when a later one begins.
+Records of a derivative's function have handles between two bounds, and it has ended when a later one begins.  In a
+function that is being recorded it is the numbers of the records of that.
 """
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter, itemgetter
+from typing import NamedTuple
 
+from ..base.location import Location, locate
+from ..base.row import CODE, LASTI
 from ..recording.functionalising import last_of
-from ..recording.level import begun, keys
-from ..recording.wengert import current, key, operands_of
+from ..recording.level import begun, components, keys, program_records
+from ..recording.wengert import current, key, operands_of, row_of
 
 
 class Past:
@@ -49,12 +53,12 @@ class Past:
                 return True
             if k > self.begin and k not in seen:
                 seen.add(k)
-                queue += [key(ref) for ref in operands_of(k) if ref is not None]
+                queue += _operands(k)
         return False
 
 
-class _Within(threading.local):
-    """What was done so far within the outermost transformation that this thread is in.
+class DerivativesTaken:
+    """What was done so far within the outermost transformation that this thread is in, or the function it records.
 
     Attributes:
         outermost: its depth.
@@ -98,26 +102,79 @@ class _Within(threading.local):
         return None
 
 
+class Met(NamedTuple):
+    """Something that was kept, and the line that computed it."""
+
+    line: Location | None
+
+
 _end, _end_of_sweep = attrgetter("end"), itemgetter(1)
 
 
-_within = _Within()
+class _OfThread(threading.local):
+    """By thread, what it has taken within the outermost transformation that it is in."""
+
+    def __init__(self) -> None:
+        self.taken = DerivativesTaken()
+
+
+_of_thread = _OfThread()
+
+
+def _taken() -> DerivativesTaken:
+    program = program_records()
+    if program is None:
+        return _of_thread.taken
+    if program.taken is None:
+        program.taken = DerivativesTaken()
+    found: DerivativesTaken = program.taken
+    return found
 
 
 def latest() -> int:
     """The handle of the last record of this thread; as another int, which keeps no record alive."""
-    return last_of(current()) + 1 - 1
+    program = program_records()
+    return last_of(current()) + 1 - 1 if program is None else program.latest()
+
+
+def _operands(handle: int) -> list[int]:
+    """The keys of the operands of a record, of those that have a history."""
+    program = program_records()
+    if program is not None:
+        return [*program.operands(handle)]
+    return [key(ref) for ref in operands_of(handle) if ref is not None]
+
+
+def _keys(tensors: Iterable[object]) -> set[int]:
+    """The keys of tensors' own records and leaves."""
+    program = program_records()
+    return keys(tensors) if program is None else program.own(part for x in tensors for part in components(x))
+
+
+def _line(handle: int) -> Location | None:
+    program = program_records()
+    if program is not None:
+        return locate(*program.line(handle))
+    row = row_of(handle)
+    return locate(row[CODE], row[LASTI])
 
 
 def is_over(past: Past, targets: Sequence[object]) -> None:
     """The function of a derivative has returned."""
-    outermost = (*begun(), -1)[0]
-    if outermost != _within.outermost:
-        _within.begin(outermost)
-    if outermost < 0:
-        return
-    past.end, past.targets = latest(), frozenset(keys(targets))
-    _within.add(past)
+    taken = _taken()
+    if program_records() is None:
+        outermost = (*begun(), -1)[0]
+        if outermost != taken.outermost:
+            taken.begin(outermost)
+        if outermost < 0:
+            return
+    past.end, past.targets = latest(), frozenset(_keys(targets))
+    taken.add(past)
+
+
+def gives(past: Past, result: object) -> None:
+    """A derivative gives something back."""
+    past.given.update(_keys([result]))
 
 
 class sweeping:
@@ -126,34 +183,37 @@ class sweeping:
     __slots__ = ("begin", "is_recorded")
 
     def __init__(self, is_recorded: bool):
-        self.is_recorded = is_recorded
+        self.is_recorded = is_recorded or program_records() is not None
 
     def __enter__(self) -> None:
         if self.is_recorded:
             self.begin = latest()
 
     def __exit__(self, *raised: object) -> None:
-        if self.is_recorded and _within.past:
-            _within.add_sweep(self.begin, latest())
+        if self.is_recorded and (taken := _taken()).past:
+            taken.add_sweep(self.begin, latest())
 
 
 def taken_since(target: int, since: int) -> bool:
     """Whether a key is that of an argument of a derivative that has been taken since a record."""
-    return any(past.begin >= since and target in past.targets for past in reversed(_within.past))
+    return any(past.begin >= since and target in past.targets for past in reversed(_taken().past))
 
 
-def met_again(tensors: Collection[object], since: int) -> int | None:
-    """The record of something that was kept, if what was computed since a record depends on such a thing; else None."""
-    if not _within.past or _within.past[0].end > since or _within.outermost not in begun()[:1]:
+def met_again(tensors: Collection[object], since: int) -> Met | None:
+    """What was kept, if what was computed since a record depends on such a thing; else None."""
+    taken = _taken()
+    if not taken.past or taken.past[0].end > since:
         return None
-    queue, seen = list(keys(tensors)), set()
+    if program_records() is None and taken.outermost not in begun()[:1]:
+        return None
+    queue, seen = list(_keys(tensors)), set()
     while queue:
         k = queue.pop()
-        if k in seen or k < 0 or _within.is_of_sweep(k):
+        if k in seen or k < 0 or taken.is_of_sweep(k):
             continue
         seen.add(k)
         if k > since:
-            queue += [key(ref) for ref in operands_of(k) if ref is not None]
-        elif _within.holder(k, since) is not None:
-            return k
+            queue += _operands(k)
+        elif taken.holder(k, since) is not None:
+            return Met(_line(k))
     return None

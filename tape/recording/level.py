@@ -11,6 +11,7 @@ import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from types import CodeType
 from typing import Any
 
 import ops
@@ -53,6 +54,53 @@ def active() -> list[Any]:
     except AttributeError:
         _thread.batches = []
         return _thread.batches
+
+
+class ProgramRecords:
+    """What is asked of the records of a function that is being recorded, where it takes derivatives.
+
+    Attributes:
+        taken: what is known of the derivatives that it has taken.
+    """
+
+    taken: Any = None
+
+    def latest(self) -> int:
+        """The number of the last record."""
+        raise NotImplementedError
+
+    def operands(self, k: int) -> tuple[int, ...]:
+        """The records that a gradient flows to from one."""
+        raise NotImplementedError
+
+    def own(self, parts: Iterable[Any]) -> set[int]:
+        """The records that ordinary tensors stand for, of those among them that are recorded."""
+        raise NotImplementedError
+
+    def line(self, k: int) -> tuple[CodeType, int]:
+        """The user's line that made a record: a code object and an offset in it."""
+        raise NotImplementedError
+
+
+def program_records() -> ProgramRecords | None:
+    """The records of the innermost function that this thread is recording, None if it records none."""
+    return getattr(_thread, "records", None)
+
+
+def is_of_program(x: Tensor) -> bool:
+    """Whether an ordinary tensor stands for a record of the function that this thread is recording."""
+    records = program_records()
+    return records is not None and bool(records.own((x,)))
+
+
+@contextmanager
+def recording_on(records: ProgramRecords) -> Iterator[None]:
+    """While a function is recorded."""
+    outer, _thread.records = program_records(), records
+    try:
+        yield
+    finally:
+        _thread.records = outer
 
 
 @contextmanager

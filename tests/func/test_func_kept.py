@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
 
 import tape
+from tape.base.tree import leaves_of
 from tape.func import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from tape.recording import kept_values
 
@@ -209,3 +211,80 @@ def test_derivatives_taken_within_one_are_none_of_the_past(outer, inner):
     found = found[1] if isinstance(found, tuple) else found
     expected = 6.0 * X * np.arange(1.0, 4.0)
     np.testing.assert_allclose(found.detach().numpy(), np.diag(expected) if found.ndim == 2 else expected, rtol=1e-12)
+
+
+COMPILED = {
+    "alone": lambda f: f,
+    **{name: of for name, of in WITHIN.items() if name != "linearize"},
+    "vmap": lambda f: lambda x: vmap(f)(x[None])[0],
+    "jacobian": lambda f: lambda x: tape.autograd.functional.jacobian(f, x),
+}
+
+
+def of_an_attribute():
+    class Held:
+        sine = None
+
+    def f(x):
+        Held.sine = np.sin(x) if Held.sine is None else Held.sine
+        return (Held.sine * x).sum()
+
+    return lambda: f
+
+
+def of_a_dict_around():
+    f = of_a_dict()
+    return lambda: f
+
+
+def of_the_call():
+    return of_a_dict
+
+
+def told_by(call):
+    """What a call gives, and whether it told of something that was kept."""
+    kept_values._told.clear()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = call(X)
+    return found, any("kept of an earlier call" in str(one.message) for one in told)
+
+
+@pytest.mark.parametrize("outer", COMPILED)
+@pytest.mark.parametrize("earlier", ["grad", "jacfwd", "jvp", "hessian", "jacobian"])
+@pytest.mark.parametrize("make", [of_a_dict_around, of_an_attribute, of_the_call])
+def test_a_compiled_function_tells_of_what_its_derivatives_kept_as_it_does_by_itself(make, earlier, outer):
+    for later in ("grad", "jacrev", "jvp", "vmap"):
+        for point in (lambda x: x, lambda x: np.ones(3)):
+            found, is_told = told_by(tape.compile(COMPILED[outer](two_within(make(), earlier, later, point))))
+            expected, is_expected = told_by(COMPILED[outer](two_within(make(), earlier, later, point)))
+            np.testing.assert_allclose(found, expected)
+            assert is_told == is_expected, later
+
+
+def two_within(make, earlier, later, point):
+    """A function that takes two derivatives of one that keeps something, at points that may depend on x."""
+
+    def both(x):
+        f = make()
+        return COMPILED[earlier](f)(point(x)).sum() + COMPILED[later](f)(x).sum()
+
+    return both
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name", ["jacobian", "hessian", "vjp", "jvp", "hvp", "vhp"])
+def test_derivatives_of_the_functional_module_are_recorded_for_all_numbers(name, create_graph):
+    of = getattr(tape.autograd.functional, name)
+
+    def derivative(x):
+        vectors = () if name in ("jacobian", "hessian") else (x * 0 + 1,) if name != "vjp" else (None,)
+        return of(lambda y: (y.sin() * y).sum(), x, *vectors, create_graph=create_graph)
+
+    compiled = tape.compile(derivative)
+    for k in range(3):
+        x = tape.tensor([k, 0.5], requires_grad=True)
+        for found, expected in zip(leaves_of(compiled(x)), leaves_of(derivative(x)), strict=True):
+            np.testing.assert_allclose(found.detach(), expected.detach())
+            assert found.requires_grad == expected.requires_grad == create_graph
+    assert len(compiled.programs) == 1

@@ -275,6 +275,6 @@ def is_face(x: Any) -> bool:
 
 
 def is_recorded(x: Any, trace: Trace) -> bool:
-    """Whether something is a tensor, or an array, that stands for a record."""
+    """Whether something is a tensor, or an array, that stands for a record, or for what a derivative made of one."""
     x = x._tensor if isinstance(x, Face) else x
-    return isinstance(x, Traced) or id(x) in trace.own
+    return isinstance(x, (Traced, Layer)) or id(x) in trace.own

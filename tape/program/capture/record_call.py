@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.errors import not_noted
 from ...base.tensor import Face, Tensor
-from ...base.tree import leaves_of, structure_of
+from ...base.tree import leaves_of, structure_of, tuples_again
 from ...base.untraced import seldom
 from ...numpy.arrays.beside_tensors import running
 from ...numpy.arrays.face import Array, array
@@ -20,10 +20,10 @@ from ...numpy.arrays.leaving import told
 from ...numpy.arrays.python_number import python_number
 from ...numpy.arrays.unwrapping import bare
 from ...numpy.opening import opened
-from ...recording.level import as_before, live
+from ...recording.level import as_before, live, recording_on
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
-from ..recorded.reach import flows
+from ..recorded.reach import RecordsOfTrace, flows
 from ..recorded.trace import Trace, Untraceable, WithoutHistory, is_tracked, value_in
 from ..recorded.traced import Traced, TracedArgument, traced
 from ..recorded.unknown import check_attributes
@@ -163,7 +163,7 @@ def _record_once(
     try:
         try:
             switched = trace.wengert.switched
-            with trace.recording(), standing(around.tensors, trace):
+            with trace.recording(), standing(around.tensors, trace), recording_on(RecordsOfTrace(trace)):
                 with ExitStack() as doors:
                     doors.enter_context(told())
                     if are_arrays:
@@ -216,7 +216,8 @@ def _record_once(
         refuse_changes(before, trace)
         around.settle()
         settle_constants(trace)
-        results, computed = Results(structure, leaves, rows.kinds, shown), trace.computing.peak
+        again = tuples_again(tree, around.seen)
+        results, computed = Results(structure, leaves, rows.kinds, shown, again), trace.computing.peak
         ordered = trace.ordered or depends
         return RecordedCall(listing_of(trace, rows.numbers), results, before, ordered, computed, trace.historic)
     except BaseException:

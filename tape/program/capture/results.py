@@ -11,14 +11,14 @@ import numpy as np
 from ops.shapes.overwriting import Steps, crosses, look
 
 from ...base.tensor import Tensor
-from ...base.tree import Structure, build
+from ...base.tree import Again, Structure, build, build_again
 from ...numpy.arrays.face import Array
 from ...numpy.arrays.python_number import PythonNumber
 from ...recording.inference import alike
 from ...recording.level import Layer, live
 from ...recording.recording_modes import no_grad
 from ...recording.views import owner
-from ..recorded.aliases import DETACHED, SharedMemory, way_to
+from ..recorded.aliases import DETACHED, WHOLE, SharedMemory, way_to
 from ..recorded.trace import Trace, Untraceable, is_tracked
 from ..recorded.traced import Traced
 from ..world.surroundings import Surroundings
@@ -82,9 +82,14 @@ class Results:
         kinds: what each output is given back as.
         shown: by the number of a leaf that shares memory with an argument, with an array around the function or with
             another result: which one that is, and how it is looked at.
+        again: which tuples are the same objects as others, or as some around the function.
     """
 
-    def __init__(self, structure: Structure, leaves: list[Any], kinds: Sequence[int], shown: Shown | None = None):
+    def __init__(
+        self, structure: Structure, leaves: list[Any], kinds: Sequence[int], shown: Shown | None = None,
+        again: Again | None = None,
+    ):  # fmt: skip
+        self.again = again or {}
         self.structure, self.leaves, self.kinds, self.shown = structure, leaves, tuple(kinds), shown or {}
         self.count = count = len(self.kinds)
         places = [x.number if isinstance(x, OutputPlace) else -1 for x in leaves]
@@ -94,14 +99,16 @@ class Results:
         """The results of a call, for what varies in its arguments; without these all have memory of their own."""
         if self.shown and given is not None:
             made: dict[int, Any] = {}  # what is returned twice is one object
-            return build(self.structure, [self._leaf(i, outputs, given, made) for i in range(len(self.leaves))])
+            return self._built([self._leaf(i, outputs, given, made) for i in range(len(self.leaves))])
         kind = self.structure.container
         if kind is None:
             return outputs[0] if self.count else copied(self.leaves[0])
         if self.flat and kind is tuple:
             return tuple(outputs)
-        filled = [outputs[x.number] if isinstance(x, OutputPlace) else copied(x) for x in self.leaves]
-        return build(self.structure, filled)
+        return self._built([outputs[x.number] if isinstance(x, OutputPlace) else copied(x) for x in self.leaves])
+
+    def _built(self, leaves: list[Any]) -> Any:
+        return build_again(self.structure, leaves, self.again) if self.again else build(self.structure, leaves)
 
     def _leaf(self, i: int, outputs: Any, given: Sequence[Any], made: dict[int, Any]) -> Any:
         if i in self.shown:
@@ -311,10 +318,6 @@ def known(steps: Steps | None) -> Steps:
 def shown_of(whole: Any, steps: Steps) -> Any:
     """What some steps show of an array."""
     return look(whole, tuple([step for step in steps if step != DETACHED]))
-
-
-WHOLE: Steps = (("getitem", (("index", Ellipsis),), None),)
-"""An array as a view of all of it."""
 
 
 def places(returned: list[Any], leaves: list[Any]) -> Outputs:

@@ -298,6 +298,8 @@ class _Way:
 
     def _results(self, results: Results) -> str:
         """Make what the function returns: first all numbers and arrays, then what holds them."""
+        if results.again:
+            raise Unsuited
         w, shown = self.write, results.shown
         own = [x for i, x in enumerate(results.leaves) if isinstance(x, OutputPlace) and i not in shown]
         numbers = sorted({x.number for x in own})

@@ -14,10 +14,11 @@ import numpy as np
 
 from ops import REGISTRY, Op
 from ops.core.batching_index import parts_of
-from ops.shapes.overwriting import look
+from ops.shapes.overwriting import Steps, look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
 from .later import element_of, is_ordered, laid, lies_alike, lying, order
+from .reach import origins
 from .trace import Untraceable, escaped
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ DETACHED: Any = "detach", (), None
 FIXED = frozenset((int, type(None), type(Ellipsis)))
 """What is in an index of integers and slices."""
 UNKNOWN_LAYOUT = "how an array lies in memory was asked for, which is not known while recording"
+WHOLE: Steps = (("getitem", (("index", Ellipsis),), None),)
+"""An array as a view of all of it."""
 DEEPEST = 16
 """More looks than that through one another are not followed."""
 
@@ -47,17 +50,18 @@ class SharedMemory:
         row: the record of the base's value, before what was written into `cells`, if that is not None.
         sealed: whether nobody may change it.
         first: an array that lies in memory as the base's first value did, and all later ones would; None if not known.
+        sources: in a function of tensors, while cells are written, the bits of what a gradient flows to from any of it.
         judged: whether it was asked how that lies, which is as the arguments of the call did.
         members: weakly, the tensors that look at it, their base included.
     """
 
-    __slots__ = ("__weakref__", "_first", "_limit", "cells", "judged", "members", "row", "sealed")
+    __slots__ = ("__weakref__", "_first", "_limit", "cells", "judged", "members", "row", "sealed", "sources")
 
     def __init__(self, base: TracedMemory):
         self.row, self.sealed = base._row, base._trace.code(base._row) < 0
         self._first = base._trace.values[base._row]
         self.cells: Cells | None = None
-        self.judged = False
+        self.judged, self.sources = False, 0
         self.members: list[weakref.ref[TracedMemory]] = []
         self._limit = 16
 
@@ -86,7 +90,7 @@ class SharedMemory:
             cells, self.cells, trace = self.cells, None, like._trace
             still = trace.stopped.issuperset((self.row, *cells.written.values()))
             with trace.recording():
-                self.row = cells.put_into(like._at(self.row))._row
+                self.row = _over(like._at(self.row), cells.put_into(like._at(self.row)))
                 _lay(trace, self.row, self)
             if still:
                 trace.stopped.add(self.row)
@@ -98,9 +102,13 @@ class SharedMemory:
     def write(self, place: CellPlace, value: TracedMemory, held: bool = False) -> bool:
         """Remember what is written into a cell, if all look at the memory as a whole or at such cells.
 
-        A value that somebody may hold is not the tensor of the cell, which others may hold as well.
+        A value that somebody may hold is not the tensor of the cell, which others may hold as well.  What had a history
+        keeps it, and gives it to all that look at the memory, as in eager execution.
         """
-        bases, same, shape = [], [], value._trace.spec(self.row).shape  # type: ignore[union-attr]
+        bases: list[TracedMemory] = []
+        same: list[TracedMemory] = []
+        others: list[TracedMemory] = []
+        shape = value._trace.spec(self.row).shape  # type: ignore[union-attr]
         for view in self.living():
             steps = view._look[1]
             if steps == ():
@@ -109,21 +117,38 @@ class SharedMemory:
             found = None if steps is None else seen_in(steps, shape)
             if found is None or found.axes != place.axes:
                 return False
-            if found == place:
-                same.append(view)
+            (same if found == place else others).append(view)
+        if self._loses_history(place, value):
+            return False
         if self.cells is None or self.cells.axes != place.axes:
             self.whole(value)
             self.cells = Cells(place.axes)
+            self.sources = _sources(value._at(self.row))
+        gained = _sources(value) & ~self.sources
+        self.sources |= gained
         self.cells.written[place.cell] = value._row
         for view in same:
             view._settle(CLONE(value)._row if held else value._row)
+        for view in others if gained else ():
+            view._settle(None)
         for base in bases:
             base._settle(None)
         return True
 
+    def _loses_history(self, place: CellPlace, value: TracedMemory) -> bool:
+        """Whether what is written over in a cell has a history that neither the value nor the other cells have."""
+        before = None if self.cells is None or self.cells.axes != place.axes else self.cells.written.get(place.cell)
+        if before is None:
+            return False
+        lost = _sources(value._at(before)) & ~_sources(value)
+        return bool(lost and lost & ~_sources(value._at(self.row)))
+
     def read(self, place: CellPlace, base: TracedMemory) -> TracedMemory | None:
-        """The tensor of a cell; None unless such cells were written."""
+        """The tensor of a cell; None unless such cells were written, or if another one has a history that it lacks."""
         if self.cells is None or self.cells.axes != place.axes:
+            return None
+        if self.sources & ~_sources(base._at(self.cells.written.get(place.cell, self.row))):
+            self.whole(base)
             return None
         index = tuple(place.cell[place.axes.index(k)] if k in place.axes else EVERYTHING for k in range(base.ndim))
         row = self.cells.written.get(place.cell)
@@ -291,11 +316,26 @@ def put(target: TracedMemory, result: TracedMemory) -> None:
         result = _lying_as_before(result, memory)
     if steps and target._spec.narrow:
         row = PUT_VIEW(target._at(row), result, steps=steps)._row
+    elif steps:
+        row = trace.apply(PUT_VIEW, (row, result._row), {"steps": steps})
     else:
-        row = trace.apply(PUT_VIEW, (row, result._row), {"steps": steps}) if steps else result._row
+        row = _over(target._at(row), result)
     memory.row = row
     for view in living:
         view._settle(row if view._look[1] == () else None)
+
+
+def _over(before: TracedMemory, result: TracedMemory) -> int:
+    """The record of what is written over all of some memory, with the history that this had."""
+    if not _sources(before) & ~_sources(result):
+        return result._row
+    row: int = PUT_VIEW(before, result, steps=WHOLE)._row
+    return row
+
+
+def _sources(tensor: TracedMemory) -> int:
+    """The bits of what a gradient flows to from a tensor; of arrays, which do not require grad, nobody asks."""
+    return origins(tensor._trace, tensor._row) if tensor._trace.tensors else 0
 
 
 def _lying_as_before(result: TracedMemory, memory: SharedMemory) -> TracedMemory:

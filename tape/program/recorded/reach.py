@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from ...base.errors import used_up_error
 from ...base.location import locate
 from ...base.rooms import opened
 from ...base.tensor import Tensor
+from ...recording.level import ProgramRecords
 from ...recording.recorder import plan
 from .listing import Columns, Listing, listing_of, operands_of
 from .rule_lists import rules
-from .trace import CONSTANT, INPUT, NUMBERS, Trace, WithoutHistory
+from .trace import CONSTANT, INPUT, NUMBERS, Trace, WithoutHistory, is_tracked
+from .trace_records import CODE, SPEC, X, arguments_in
 
 
 def leading(listing: Listing, targets: Iterable[int]) -> np.ndarray:
@@ -69,6 +72,51 @@ def reaches(trace: Trace, row: int, targets: Iterable[int]) -> bool:
         return False
     window = Window(trace, min(targets))
     return bool(leading(window.list, window.places(targets))[window.places([row])[0]])
+
+
+def origins(trace: Trace, row: int) -> int:
+    """The sources that a gradient may flow to from a record, whoever of the arguments requires grad: a bit for each."""
+    known, leaves = trace.origins, trace.leaves
+    for k in range(len(known), row + 1):
+        found = 0
+        if trace.code(k) == CONSTANT:
+            found = _bit(trace, k) if is_tracked(trace.constants[trace.fields(k)[X]]) else 0
+        for j in flowing(trace, k):
+            found |= _bit(trace, j) if j in leaves else known[j]
+        known.append(found)
+    return _bit(trace, row) if row in leaves else known[row]
+
+
+def flowing(trace: Trace, row: int) -> tuple[int, ...]:
+    """The operands of a record that a gradient flows to."""
+    fields = trace.fields(row)
+    code, spec = fields[CODE], fields[SPEC]
+    if code < 0 or row in trace.stopped or not rules(len(OPS)).differentiable[code]:
+        return ()
+    return arguments_in(fields)[0] if spec is None or spec.inexact else ()
+
+
+class RecordsOfTrace(ProgramRecords):
+    """The records of a trace, for derivatives that its function takes."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def latest(self) -> int:
+        return len(self.trace) - 1
+
+    def operands(self, k: int) -> tuple[int, ...]:
+        return flowing(self.trace, k)
+
+    def own(self, parts: Iterable[Any]) -> set[int]:
+        return {x._row for x in parts if getattr(x, "_trace", None) is self.trace}
+
+    def line(self, k: int) -> tuple[CodeType, int]:
+        return self.trace.record(k)[1]
+
+
+def _bit(trace: Trace, source: int) -> int:
+    return trace.bits.setdefault(source, 1 << len(trace.bits))
 
 
 def consumed(listing: Listing, leads: np.ndarray, roots: Iterable[int]) -> np.ndarray:

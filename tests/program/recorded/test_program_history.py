@@ -337,3 +337,103 @@ def test_what_is_told_to_require_gradients(f):
                 zs = zs if isinstance(zs, tuple) else (zs,)
                 found.append([(z.requires_grad, z.is_leaf, z.detach().numpy().round(9).tolist()) for z in (x, *zs)])
             assert found[0] == found[1]
+
+
+WRITES = [
+    "v[{i}] = ({s})[{j}]", "v[{i}] = 0.2", "v[:] = {s}", "v.copy_({s})", "v.zero_()", "v[{i}] = v[{j}] * 2",
+    "v[1:] = ({s})[1:]", "a = v[{i}]", "u = ({s}) * 1", "u = v[{i}] * w", "v.gt_(0.1)", "b = v[1:]", "a.fill_(0.1)",
+    "b.mul_(w[1:])", "v.sign_()", "u[{i}] = 0.3", "a.copy_(({s})[0])", "v[0] = u.sum(); v[1] = 0.0; v[2] = 0.0",
+]  # fmt: skip
+WRITTEN = "{n}", "v.flip(0)", "{n} * 2", "u", "{n} * v", "{n}.detach()"
+GIVEN = "(v, a * 1, u)", "(v[0] * 1, v[2] * 1)", "(a, v)", "(b * 1, u)", "v", "(v[1], u[0])", "(b, a)", "u[2]"
+
+
+def program_of_writes(rng):
+    """The text of a function that writes into a tensor, and returns some of what can be seen of it."""
+    lines = ["v = w * 1.5", "a = v[0]", "u = y * 1", "b = v[1:]"]
+    for _ in range(rng.integers(2, 9)):
+        source = rng.choice(WRITTEN).format(n=rng.choice(["w", "x", "y"]))
+        lines.append(rng.choice(WRITES).format(i=rng.integers(3), j=rng.integers(3), s=source))
+    return "\n    ".join(["def f(w, x, y):", *lines, f"return {rng.choice(GIVEN)}"])
+
+
+def history_of_results(f, tracked):
+    """What a function gives, which of that requires grad, and the gradients; or None where PyTorch refuses these."""
+    xs = [tape.tensor(x, requires_grad=t) for x, t in zip(([1.0, 2, 3], [0.5, -1, 2], [3.0, 0.2, 0.1]), tracked)]
+    found = f(*xs)
+    zs = found if isinstance(found, tuple) else (found,)
+    told = [(z.requires_grad, np.asarray(z.detach())) for z in zs]
+    total = sum((z * (i + 1)).sum() for i, z in enumerate(zs) if z.requires_grad)
+    if isinstance(total, tape.Tensor):
+        wanted = [x for x in xs if x.requires_grad]
+        try:
+            told += [(g is None, 0 if g is None else np.asarray(g)) for g in grad(total, wanted, allow_unused=True)]
+        except RuntimeError as error:
+            assert "modified by an inplace operation" in str(error)  # noqa: PT017 - of eager execution only
+            return None
+    return told
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("seed", range(60))
+def test_what_was_written_over_leaves_its_history(seed):
+    rng = np.random.default_rng(seed)
+    text, space = program_of_writes(rng), {}
+    exec(text, space)
+    compiled = tape.compile(space["f"])
+    for tracked in rng.permutation([(0, 0, 0), (0, 1, 0), (1, 0, 1), (0, 0, 1)]).astype(bool).tolist():
+        expected, found = history_of_results(space["f"], tracked), history_of_results(compiled, tracked)
+        if expected is not None:
+            assert [flag for flag, _ in found] == [flag for flag, _ in expected], text
+            for (_, mine), (_, theirs) in zip(found, expected):
+                np.testing.assert_allclose(mine, theirs, err_msg=text)
+
+
+def written_over(w, x):
+    v = w * 1.5
+    v[1] = x.sum()
+    v[1] = 0.2
+    return v
+
+
+def another_element(w, x):
+    v = w * 1.5
+    v[1] = x.sum()
+    return v[0] * 2
+
+
+def a_view_from_before(w, x):
+    v = w * 1.5
+    a = v[0]
+    v[1] = x.sum()
+    return a * 2
+
+
+def every_element(w, x):
+    v = x * 1.5
+    for i in range(3):
+        v[i] = 0.0
+    return v
+
+
+def truth_values(w, x):
+    v = w * 1.5
+    v.copy_(x)
+    v.eq_(2)
+    return v
+
+
+@pytest.mark.parametrize("f", [written_over, another_element, a_view_from_before, every_element, truth_values])
+@pytest.mark.parametrize("tracked", [False, True])
+def test_writes_require_grad_as_in_pytorch_and_are_compiled(f, tracked):
+    torch = pytest.importorskip("torch")
+    w, x = [1.0, 2.0, 3.0], [1.0, 2.0, 0.5]
+    theirs = torch.tensor(x, dtype=torch.float64, requires_grad=tracked)
+    mine = tape.tensor(x, requires_grad=tracked)
+    expected, found = f(torch.tensor(w, dtype=torch.float64), theirs), tape.compile(f)(tape.tensor(w), mine)
+    assert found.requires_grad == expected.requires_grad == tracked
+    np.testing.assert_array_equal(found.detach(), expected.detach())
+    if tracked:
+        expected.sum().backward()
+        found.sum().backward()
+        np.testing.assert_array_equal(mine.grad, theirs.grad)

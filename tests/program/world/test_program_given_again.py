@@ -7,6 +7,7 @@ import functools
 import types
 import warnings
 from collections import ChainMap, UserDict, UserList, deque
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -188,3 +189,61 @@ def test_what_is_warned_of_once_keeps_nothing_from_being_compiled():
             fast(X)
     assert len(found) == 1
     assert fast.statistics().replays == 3
+
+
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
+AROUND = (1, 2.0)
+
+
+def twice(x):
+    t = (x * 2,)
+    return t, t
+
+
+def within_others(x):
+    t = Pair(x * 2, x)
+    u = (t, [t])
+    return [u, {"t": t, "u": u}]
+
+
+def of_constants(x):
+    t = (1.0, "name")
+    return t, x * 2, t
+
+
+def from_around(x):
+    return AROUND, [AROUND, x * 2]
+
+
+def alike_but_another(x):
+    y = x * 2
+    return (y,), (y,), Pair(y, ()), Pair(y, ())
+
+
+def same_objects(tree):
+    """By the way to each part of a tree, the way on which it was met first."""
+    first, ways = {}, []
+
+    def look(part, way):
+        ways.append((way, first.setdefault(id(part), way)))
+        if isinstance(part, (tuple, list, dict)):
+            for key, inside in part.items() if isinstance(part, dict) else enumerate(part):
+                look(inside, (*way, key))
+
+    look(tree, ())
+    return ways
+
+
+@pytest.mark.parametrize("x", [np.ones(3), tape.tensor([1.0, 2.0])], ids=["array", "tensor"])
+@pytest.mark.parametrize("f", [twice, within_others, of_constants, from_around, alike_but_another])
+def test_a_tuple_that_is_returned_twice_is_one_object(f, x):
+    compiled = tape.compile(f)
+    for _ in range(3):
+        found = compiled(x)
+        assert same_objects(found) == same_objects(f(x))
+    if f is from_around:
+        assert found[0] is AROUND
