@@ -122,8 +122,15 @@ def _fractions(dtype: Any) -> Any:
 
 
 def _numpy_mean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """Mean over axes, of what is chosen; in whole numbers the sum is one, and so is what it is divided to."""
+    """Mean over axes, of what is chosen; in whole numbers the sum is one, and so is what it is divided to.
+
+    In 16 bits it is added up if they are asked for: a sum that they do not hold is infinite.
+    """
     a = _chosen(a, dtype, None, 0.0)
+    if dtype is not None and a.dtype == np.float16:
+        there = choose(_mask(True if where is None else where, a.shape), np.ones(a.shape), 0.0)
+        total = cast(numpy_sum.forward(a, axis, keepdims=keepdims, where=where), dtype=np.dtype(np.float64))
+        return cast(total / sum(there, axis=axis, keepdims=keepdims), dtype=a.dtype)
     if dtype is not None and dtype_of(dtype).kind in "biu":
         there = choose(_mask(True if where is None else where, a.shape), np.ones(a.shape), 0.0)
         total = numpy_sum.forward(a, axis, keepdims=keepdims, where=where)

@@ -124,7 +124,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     if copy or type(x) is not Array:
         return NotImplemented
     x[...] = numpy.nan_to_num(x, True, nan, posinf, neginf)
-    return x
+    return x if x.ndim else x[()]
 
 
 def real_if_close(a: Any, tol: float = 100) -> Any:
@@ -140,8 +140,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     if indexing == "xy" and len(xi) > 1:
         axes[:2] = 1, 0
     along = [array(tensor_of(x)).reshape([-1 if k == axis else 1 for k in range(len(xi))]) for x, axis in zip(xi, axes)]
-    shape = np.broadcast_shapes(*[x.shape for x in along])
-    found = along if sparse else [numpy.broadcast_to(x, shape) for x in along]
+    found = along if sparse else numpy.broadcast_arrays(*along)
     return found if sparse and not copy else tuple([x.copy() if copy else x for x in found])  # a list, as NumPy has it
 
 

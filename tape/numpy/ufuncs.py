@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
@@ -160,13 +160,33 @@ def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
             xs.append(x)
         else:
             return None
-    if ufunc.signature is not None and not all(map(np.ndim, xs)):
+    if ufunc.signature is not None and not _fits_signature(ufunc.signature, map(np.shape, xs)):
         return None
     try:
         z = op(*xs)
     except Exception:
         return None  # which is explained on the general way
     return face(z) if isinstance(z, Tensor) else faces(tensors(z))
+
+
+def _fits_signature(signature: str, shapes: Iterable[tuple[int, ...]]) -> bool:
+    """Whether operands have the last axes that a signature names, such as "(m,n),(n)->(m)", of equal lengths."""
+    lengths: dict[str, int] = {}
+    for (names, required), shape in zip(_last_axes(signature), shapes):
+        if len(shape) < len(required):
+            return False
+        named = names if len(shape) >= len(names) else required
+        for name, n in zip(reversed(named), reversed(shape)):
+            if lengths.setdefault(name, n) != n:
+                return False
+    return True
+
+
+@cache
+def _last_axes(signature: str) -> list[tuple[list[str], list[str]]]:
+    """By operand of a signature, the names of its last axes, and of those that it must have."""
+    operands = [x.split(",") for x in signature.split("->", maxsplit=1)[0].strip("()").split("),(")]
+    return [([k.rstrip("?") for k in x], [k for k in x if not k.endswith("?")]) for x in operands]
 
 
 def _result(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:

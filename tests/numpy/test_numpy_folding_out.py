@@ -101,3 +101,18 @@ def test_gradients_flow_there(name):
         return f
 
     np.testing.assert_allclose(tape.func.grad(of("f8"))(x), tape.func.grad(of("f4"))(x), rtol=1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"axis": 0}, {"axis": 1, "keepdims": True}, {"axis": 0, "where": HOW["where"]["where"]}]
+)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_a_mean_in_16_bits_is_that_of_a_sum_in_16_bits(dtype, how):
+    x = numbers("f2").astype(dtype)
+    for scale in (1, 10, 100):
+        for f in (lambda x: np.mean(x, dtype="f2", **how), lambda x: x.mean(dtype=np.float16, **how)):
+            with np.errstate(all="ignore"):
+                expected, found, compiled = f(x * scale), tape.func.vjp(f, x * scale)[0], tape.compile(f)(x * scale)
+            assert found.dtype == compiled.dtype == np.float16
+            np.testing.assert_allclose(found, expected, rtol=0.02)
+            np.testing.assert_allclose(compiled, expected, rtol=0.02)

@@ -25,6 +25,9 @@ np.linalg.lstsq(np.vander(v), v, 7)[3] | np.fix(v, None, 0) | np.hsplit([v, v], 
 np.any(v, where=None) | np.max(v, keepdims=7) | np.max(v * 1j, keepdims=1) | np.add(v, v, subok=7) | np.polyder(v[0], 1)
 np.isclose(v, v, None) | np.nan_to_num(v, 'x') | np.pad(v, 1.5) | np.select(v, v) | np.reshape(v, 3, copy='x')
 np.fromiter(v, float) | np.array(list(v), dtype=float) | np.array([v[0], v[1]], 'f4')
+np.nan_to_num(v[:1].reshape(()), False) | np.matvec(v, v) | np.vecmat(v, v) | np.matvec(v, np.outer(v, v))
+np.vecdot(v, v[:1]) | np.vecdot(v[:1], v) | np.matvec(v[:, None], v[:1]) | np.matmul(v, v[:1])
+np.vecmat(v[:1], v[:, None])
 """
 
 

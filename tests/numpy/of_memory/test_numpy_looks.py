@@ -34,6 +34,7 @@ LOOKS = [
     "np.ascontiguousarray(w)", "np.ascontiguousarray(W.T)", "np.asfortranarray(W)", "np.asarray(w)",
     "np.require(w, requirements='C')", "np.require(W.T, requirements=['C', 'W'])", "np.meshgrid(w, w)[0]",
     "np.meshgrid(w, w, w)[1]", "np.meshgrid(w, w, sparse=True)[1]", "np.meshgrid(w, w, sparse=True, copy=False)[1]",
+    "np.meshgrid(w, copy=False)[0]", "np.meshgrid(w, w[:1], copy=False)[0]", "np.meshgrid(W, w[:1], copy=False)[0]",
     "np.matrix_transpose(W)", "np.permute_dims(W, (1, 0))", "np.astype(w, float, copy=False)", "np.astype(w, float)",
     "w.astype(float, copy=False)", "np.reshape(w, (3, 1), copy=False)", "np.reshape(W.T, 9)", "W.T.ravel()",
     "W.ravel('F')", "W.ravel('K')", "W.T.ravel('K')", "W.reshape(9, order='F')", "W.T.reshape(9, order='A')",
