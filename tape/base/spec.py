@@ -77,6 +77,18 @@ def of_array(spec: Spec) -> Spec:
     return spec if spec.shape else OfArray(spec.shape, spec.dtype, spec.index)
 
 
+class OfFile(OfArray):
+    """The spec of an array whose memory is a file's, told from others, as what moves its numbers gives such arrays."""
+
+    __slots__ = ()
+
+
+@cache
+def of_file(spec: Spec) -> Spec:
+    """The spec of an `np.memmap`."""
+    return OfFile(spec.shape, spec.dtype, spec.index)
+
+
 class _Specs(dict[tuple[tuple[int, ...], "np.dtype[Any]"], Spec]):
     """Specs by shape and dtype; what is not there yet gets its row in the table."""
 

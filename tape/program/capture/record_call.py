@@ -38,7 +38,7 @@ from .effects import (
     require_lasting,
     require_own_memory,
 )  # fmt: skip
-from .results import OutputPlace, Results, Sharing, places
+from .results import OutputPlace, Results, Sharing, places, require_plain_arrays
 from .signature import is_settled, is_users, is_varying, rebuilt
 from .traced_number import recorded_number
 from .types_told import types_told
@@ -187,6 +187,8 @@ def _record_once(
                     raise Untraceable(
                         "it takes gradients where a tensor was made in inference mode, which none may save"
                     )
+            if apart:
+                require_plain_arrays(trace, rows, mine)
             kept = [x for x in leaves if not isinstance(x, OutputPlace)]
             require_lasting(tree, structure, kept, before)
             sharing = Sharing(trace, theirs, given, around)

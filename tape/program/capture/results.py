@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ops import Op
+from ops.core.registry import OPS
 from ops.shapes.overwriting import Steps, crosses, look
 
+from ...base.spec import Spec
 from ...base.tensor import Tensor
 from ...base.tree import Again, Structure, build, build_again
 from ...numpy.arrays.face import Array
@@ -258,6 +261,41 @@ class Sharing:
 
 
 OTHERWISE = "it returned the same numbers as a tensor and as an array, or as an array and as a number"
+
+
+def require_plain_arrays(trace: Trace, outputs: Outputs, arguments: Sequence[Any]) -> None:
+    """Raise unless arrays among the results are plain ones also where arguments are files in memory.
+
+    What NumPy computes of an `np.memmap` is a plain array, but what only moves its numbers, or copies them, is not.
+
+    Raises:
+        Untraceable: if one may be an `np.memmap`.
+    """
+    files = {trace.inputs[k] for k, x in enumerate(arguments) if type(x) is np.memmap}
+    if not files or trace.tensors:
+        return
+    queue, seen = [row for row, k in outputs.numbers.items() if is_array(outputs.kinds[k], trace.spec(row))], set()
+    while queue:
+        row = queue.pop()
+        if row in files:
+            raise Untraceable("it returned what is an np.memmap if an argument is one, and replays give plain arrays")
+        code = trace.code(row)
+        if row not in seen and code >= 0 and _moves_numbers(OPS[code]):
+            seen.add(row)
+            queue += trace.arguments(row)[0]
+
+
+NUMBERS_MOVED = frozenset({"sort", "output", "overwrite", "nan_to_num"})
+
+
+def _moves_numbers(op: Op) -> bool:
+    """Whether an op may do nothing but put numbers elsewhere, or count their places."""
+    return (op.kind in ("linear", "plain") and op.hints.reduces is None) or op.name in NUMBERS_MOVED
+
+
+def is_array(kind: int, spec: Spec | None) -> bool:
+    """Whether an output of a kind is an array, and no number or tensor."""
+    return kind == WITHOUT_AXES or (kind == ARRAY and spec is not None and spec.shape != ())
 
 
 class Outputs:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.dtypes import NUMERIC, kind_of
 from ...base.location import in_library
-from ...base.spec import OfArray, Spec, of_array, spec
+from ...base.spec import OfArray, Spec, of_array, of_file, spec
 from ...base.tensor import Face, Tensor
 from ...base.tree import BUILT, LEAF, Structure, build, leaves_like, leaves_of, structure_of
 from ...recording.recorder import WITHOUT_RULES, check_class
@@ -195,10 +195,10 @@ def varying(key: Any) -> list[Any]:
 
 
 def of_numbers(key: Any) -> Any:
-    """A key in which arrays without axes are no others than numbers, as a program takes them."""
-    if key is None or not any(type(p) is OfArray for p in key):
+    """A key in which arrays without axes are no others than numbers, and files' arrays no others than others."""
+    if key is None or not any(isinstance(p, OfArray) for p in key):
         return key
-    return tuple([spec(p.shape, p.dtype) if type(p) is OfArray else p for p in key])
+    return tuple([spec(p.shape, p.dtype) if isinstance(p, OfArray) else p for p in key])
 
 
 def gives_tensors(key: Any) -> bool:
@@ -225,6 +225,8 @@ def leaf_key(x: Any, given: list[Any], fixed_floats: bool) -> Any:
     if is_numeric(x):
         given.append(np.asarray(x))
         found = spec(x.shape, x.dtype)
+        if type(x) is np.memmap:
+            return of_file(found)
         return of_array(found) if isinstance(x, np.ndarray) else found
     if type(x) is float and not fixed_floats:
         given.append(x)

@@ -247,3 +247,40 @@ def test_a_tuple_that_is_returned_twice_is_one_object(f, x):
         assert same_objects(found) == same_objects(f(x))
     if f is from_around:
         assert found[0] is AROUND
+
+
+OF_FILES = [
+    "m", "m[1:]", "m[...]", "(m, m * 2)", "m[0, 0]", "m.dot(w)", "m @ w", "np.concatenate([m, m])", "m.cumsum(0)",
+    "m.sum(0)", "m.mean(0)", "m.max(0)", "np.sort(m)", "m.take([0, 1], 0)", "m[[0, 1]]", "m[m > 1]", "m.astype('f4')",
+    "np.where(m > 0, m, 0)", "m.clip(0, 1)", "np.roll(m, 1)", "np.flip(m)", "m.diagonal()", "m.repeat(2, 0)", "m.real",
+    "m.conj()", "+m", "m.copy()", "np.copy(m)", "m ** 2", "m.argsort()", "m.flatten()", "np.partition(m, 1)",
+    "np.nan_to_num(m)", "m.compress([1, 0, 1], 0)", "m.argmax(0)", "(m * w).sum()", "m.reshape(-1)", "m.T", "m == 1",
+]  # fmt: skip
+
+
+def classes_in(tree):
+    return [*map(classes_in, tree)] if isinstance(tree, tuple) else type(tree)
+
+
+@pytest.mark.parametrize("text", OF_FILES)
+def test_what_numpy_gives_as_an_array_in_a_file_is_one(text, tmp_path):
+    m, w = np.memmap(tmp_path / "numbers", float, "w+", shape=(3, 3)), np.ones(3)
+    m[:] = np.eye(3) * 2 + 0.1
+    f = eval(f"lambda m, w: {text}", {"np": np})
+    for turns in ([m, np.array(m), m], [np.array(m), m]):
+        compiled = tape.compile(f)
+        for x in turns:
+            found, expected = compiled(x, w), f(x, w)
+            assert classes_in(found) == classes_in(expected)
+            for one, other in zip(*[r if isinstance(r, tuple) else (r,) for r in (found, expected)], strict=True):
+                np.testing.assert_allclose(one, other)
+
+
+def test_what_is_computed_of_a_file_is_compiled(tmp_path):
+    m, w = np.memmap(tmp_path / "numbers", float, "w+", shape=(3, 3)), np.ones(3)
+    m[:] = np.eye(3) * 2 + 0.1
+    gradient = tape.func.grad(lambda w, m: (np.tanh(m @ w) ** 2).sum())
+    compiled = tape.compile(gradient)
+    for _ in range(2):
+        np.testing.assert_allclose(compiled(w, m), gradient(w, m))
+    assert len(compiled.programs) == 1
