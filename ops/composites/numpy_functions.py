@@ -164,7 +164,14 @@ def _in_last_axis(a: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
 
 
 def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Any:
-    """Quantiles at the places where a method of NumPy's puts them: elements, or between neighbours in order.
+    """Quantiles at the places where a method of NumPy's puts them: elements, or between neighbours in order."""
+    return quantile_in(None, a, q, axis, method=method, keepdims=keepdims)
+
+
+def quantile_in(
+    there: np.dtype[Any] | None, a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False
+) -> Any:
+    """Quantiles as NumPy writes them into an array of a dtype: those nearer to the neighbour above are taken there.
 
     Nan where one is nan.  What is at a place, and not between two, is no sum with what stands beside it, which may be
     infinite; of the default method it is one, as it is NumPy's.
@@ -191,6 +198,9 @@ def _quantile(a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepd
         below, above, z = (getitem(ordered, index=(Ellipsis, k)) for k in (low, high, near))
         gap = cast(above - below, dtype=dtype)  # of integers one in their own dtype, which may overflow, as NumPy's
         z = cast(z, dtype=dtype) + gap * (share - (share >= 0.5)).astype(dtype)
+        if there is not None:
+            from_above = cast(above, dtype=there) - cast(gap * (1 - share).astype(dtype), dtype=there)
+            z = where(share >= 0.5, from_above, cast(z, dtype=there))
         z = cast(getitem(ordered, index=(Ellipsis, low)), dtype=dtype) if n == 1 else z  # with the sign of its zero
     z = _unless_missing(z, ordered, shares.ndim)
     n = len(z.shape) - shares.ndim

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .arrays.face import Recorded
+from ops.composites.numpy_functions import quantile_in
+
+from .arrays.face import Recorded, array
 from .arrays.leaving import plain
 from .constructors import as_array
 
@@ -130,6 +132,19 @@ def _std(*args: Any, **kwargs: Any) -> Any:
     return np.sqrt(_var(*args, **kwargs))
 
 
+SHARES: dict[Any, int] = {np.quantile: 1, np.percentile: 100}
+"""Functions whose results lie between two elements, and of how many parts they take a share."""
+
+
+def _quantile(
+    function: Any, x: Any, out: np.dtype[Any], q: Any, axis: Any, *, method: str = "linear", keepdims: Any = False,
+    weights: Any = None, overwrite_input: Any = False, interpolation: Any = None,
+) -> Any:  # fmt: skip
+    q, parts = plain(q), SHARES[function]
+    shares = q if parts == 1 else q / 100.0 if type(q) in (int, float) else np.true_divide(q, 100)
+    return array(quantile_in(out, x._tensor, shares, axis, method=method, keepdims=bool(keepdims)))
+
+
 THERE: dict[Any, Callable[..., Any]] = {
     np.mean: _mean, np.var: _var, np.std: _std, np.nanmean: _mean, np.nanvar: _var, np.nanstd: _std,
 }  # fmt: skip
@@ -144,18 +159,24 @@ def divided_there(function: Any, result: Any, out: Any, args: Any, kwargs: dict[
     dtype = np.dtype(kwargs["dtype"]) if kwargs.get("dtype") is not None else None
     if isinstance(out, tuple):
         (out,) = out
-    if function not in THERE and function is not np.median:
+    if function not in THERE and function is not np.median and function not in SHARES:
         return result
     if not isinstance(out, np.ndarray) or not isinstance(result, Recorded) or out.dtype == result.dtype:
         return result
-    given = dict(zip(("a", "axis"), args)) | kwargs
+    given = dict(zip(("a", "q", "axis") if function in SHARES else ("a", "axis"), args)) | kwargs
     x = as_array(given.pop("a"))
     kinds = x.dtype.kind, out.dtype.kind, *(() if dtype is None else (dtype.kind,))
-    if not set(kinds) <= {"f", "c"} or (dtype is not None and dtype.kind != x.dtype.kind):
+    if (
+        given.get("weights") is not None
+        or not set(kinds) <= {"f", "c"}
+        or (dtype is not None and dtype.kind != x.dtype.kind)
+    ):
         return result
     named = {"axis": None, **{name: value for name, value in given.items() if name != "dtype"}}
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if function in SHARES:
+            return _quantile(function, x, out.dtype, **named)
         if function is np.median:
             return np.median(x.astype(np.result_type(x.dtype, out.dtype)), **named)
         keepdims, where = bool(named.pop("keepdims", False)), named.pop("where", True)

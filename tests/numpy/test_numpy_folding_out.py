@@ -116,3 +116,25 @@ def test_a_mean_in_16_bits_is_that_of_a_sum_in_16_bits(dtype, how):
             assert found.dtype == compiled.dtype == np.float16
             np.testing.assert_allclose(found, expected, rtol=0.02)
             np.testing.assert_allclose(compiled, expected, rtol=0.02)
+
+
+@pytest.mark.parametrize("method", ["linear", "hazen", "midpoint", "weibull"])
+@pytest.mark.parametrize(("dtype", "out"), [("f4", "f8"), ("f2", "f4"), ("f8", "f4"), ("f4", "c16"), ("f2", "f8")])
+@pytest.mark.parametrize("name", ["quantile", "percentile"])
+def test_a_quantile_is_taken_in_the_dtype_of_out(name, dtype, out, method):
+    rng, function = np.random.default_rng(0), getattr(np, name)
+    for shares in (0.33, 0.9, [0.1, 0.7], np.float32(0.2), np.array([0.05, 0.5, 0.95])):
+        for shape, axis in (((7,), None), ((4, 5), 0), ((3, 4), (0, 1))):
+            x = rng.normal(size=shape).astype(dtype)
+            q = shares if name == "quantile" else np.multiply(shares, 100)[()]
+
+            def f(x):
+                filled = np.zeros(np.shape(np.quantile(np.ones(shape), shares, axis=axis)), out)  # noqa: B023
+                return function(x, q, axis=axis, method=method, out=filled) * 1  # noqa: B023
+
+            expected = f(x)
+            found = tape.func.vjp(f, x)[0]
+            assert found.dtype == expected.dtype
+            np.testing.assert_array_equal(found, expected)
+            eps = max(np.finfo(out).eps, np.finfo(dtype).eps)  # programs round in another order
+            np.testing.assert_allclose(tape.compile(f)(x), expected, rtol=8 * eps, atol=8 * eps)
