@@ -160,7 +160,7 @@ def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
             xs.append(x)
         else:
             return None
-    if ufunc.signature is not None and not _fits_signature(ufunc.signature, map(np.shape, xs)):
+    if ufunc.signature is not None and not _fits_signature(ufunc.signature, map(_shape, xs)):
         return None
     try:
         z = op(*xs)
@@ -180,6 +180,10 @@ def _fits_signature(signature: str, shapes: Iterable[tuple[int, ...]]) -> bool:
             if lengths.setdefault(name, n) != n:
                 return False
     return True
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return x._spec.shape if isinstance(x, Tensor) else np.shape(x)
 
 
 @cache
