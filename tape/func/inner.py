@@ -28,7 +28,19 @@ from ..base.tree import Mismatch, Structure, build, leaves_like, leaves_of, stru
 from ..levels.direction import zeros
 from ..recording.kept_values import tell_of_kept
 from ..recording.leaf import VARIABLES, leaf, recorded
-from ..recording.level import Layer, active, components, history, is_kept, is_of_program, keys, live, requires_grad
+from ..recording.level import (
+    Layer,
+    Level,
+    active,
+    components,
+    history,
+    is_kept,
+    is_of_program,
+    keys,
+    levels_of,
+    live,
+    requires_grad,
+)
 from ..recording.recorder import wrap
 from ..recording.wengert import current, key, operands_of, row_of
 from .met_again import Past, gives, is_over, met_again, sweeping, taken_since
@@ -92,8 +104,10 @@ class Inner:
     def argument(self, x: Tensor) -> Tensor:
         """A new tensor in the place of an argument: the function gets it, and the sweep goes to it."""
         for level in active():
-            # The argument may be the same in all lanes; its adjoint is not.
-            level.lifting |= not level.has(x)
+            if not level.has(x):
+                # The argument may be the same in all lanes; its adjoint is not.
+                x = level.lifted(x) if level.lifting and is_within_others(x, level) else x
+                level.lifting = True
             if not self.recording:
                 for part in components(x):
                     part._refuse_recording("a derivative was taken within vmap and no_grad")
@@ -198,6 +212,14 @@ class Inner:
     def filled(self, gradients: Iterable[Tensor | None]) -> list[Tensor]:
         """Gradients as the caller gets them, with zeros for the targets that nothing depends on."""
         return [zeros(t) if g is None else self.outside(g) for t, g in zip(self.targets, gradients)]
+
+
+def is_within_others(x: Any, level: Level) -> bool:
+    """Whether an argument has a history, and belongs to levels outside of a level that it has no layer of.
+
+    If a derivative that is being taken sees what this one gives, the sweep must not go on lane by lane.
+    """
+    return requires_grad(x) and any(other.depth < level.depth for other in levels_of(x))
 
 
 _local = threading.local()

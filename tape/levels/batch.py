@@ -155,6 +155,15 @@ class Batch(Level):
             self.lifts.append((as_it_is(x), with_lanes))
         return known[0]
 
+    def lifted(self, x: Any) -> Any:
+        """A tensor with lanes also where it is the same in all of them; inner levels stay around these."""
+        x = live(x)
+        if x is None or self.has(x):
+            return x
+        if isinstance(x, Layer) and x._level.depth > self.depth:
+            return x.through(self.lifted)
+        return self.layer(self.full(x))
+
     @staticmethod
     def spread(draw: Callable[[], Tensor]) -> Tensor:
         """What ``draw()`` gives, or what it gives for each of the lanes.
@@ -243,10 +252,13 @@ class Batch(Level):
         return below if batched else self.full(below)
 
     def _check_lifted(self, inside: Sequence[Any], others: Sequence[Any]) -> None:
-        """Raise if batched outputs depend on an input without lanes in a way that does not tell the lanes apart."""
+        """Raise if batched outputs depend on an input without lanes in a way that does not tell the lanes apart.
+
+        Directions of `jacfwd` are then taken one by one.
+        """
         stops = keys([lifted for _, lifted in self.lifts])
-        if others and not keys(others).isdisjoint(history([z for z, _ in inside], stops)):
-            raise RuntimeError(
+        if others and not keys(map(bottom, others)).isdisjoint(history([z for z, _ in inside], stops)):
+            raise LanesDiffer(
                 "within vmap, an output that differs from lane to lane is differentiated with respect to a tensor that "
                 "is the same in all of them, and the lanes' parts of the gradient have been added up on the way.\n"
                 "Use tape.func.grad, vjp or jacrev of a function that takes this tensor as an argument."
@@ -267,6 +279,13 @@ class Batch(Level):
             for k, column in enumerate(columns)
         ]
         return [None if g[0] is None else self.layer(ops.stack(*g, axis=0)) for g in zip(*rows)] or [None] * len(inputs)
+
+
+def bottom(x: Any) -> Any:
+    """The ordinary tensor of the outermost primal: what a sweep looks for, of an input that moves."""
+    while isinstance(x := live(x), Layer):
+        x = x._primal
+    return x
 
 
 def versions(x: Any) -> list[int]:

@@ -170,6 +170,9 @@ class Batched(Layer):
             result = ops.broadcast_to(result, shape=self._spec.shape)
         level = innermost((result,))
         if level is not None and level.depth > self._level.depth:
+            if level.moves and result._adopt(self):  # this is the primal of a tensor that moves from now on
+                self._assign(result, operation, last)
+                return
             raise RuntimeError(
                 "a value of an inner transformation is written into a tensor of an outer one, which would lose what "
                 "the inner one knows of it.\nWrite it as a new value, such as y = y + x instead of y += x."
