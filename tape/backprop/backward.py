@@ -309,13 +309,13 @@ def sweep(
         return propagate.sweep(wengert, roots, leaves, wanted, True, early, None, retain)
     if not SWEEPS.is_open:
         limit = SWEEPS.free
-        reached = propagate.reach(wengert, roots, limit)
+        reached = propagate.reach(wengert, roots, wanted, limit)
         work = reached.work
         if work < limit:
             SWEEPS.free -= work
             return propagate.sweep(wengert, roots, leaves, wanted, False, early, reached, retain)
         while work >= limit and (limit := SWEEPS.left(work)) > work:  # more may be left of what is more work
-            reached = propagate.reach(wengert, roots, limit)
+            reached = propagate.reach(wengert, roots, wanted, limit)
             work = reached.work
         if SWEEPS.defers(work):
             everything = reached if work < limit else None

@@ -14,7 +14,7 @@ from ..numpy.inside import arrays_inside, as_returned, inputs_inside
 from ..recording.level import requires_grad
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import current
-from .inner import Argnums, fitting, inexact, look_for_kept, outputs_in, split_aux, with_respect_to
+from .inner import Argnums, fitting, inexact, look_for_kept, movable, outputs_in, split_aux, with_respect_to
 from .met_again import latest, sweeping
 from .reverse import Called, check_chunk_size, jacrev
 from .seeds import blocks_along
@@ -51,7 +51,7 @@ def jvp(
     x_dots = fitting(structure, xs, tangents, "the tangents of jvp()", "the primals")
     since = latest()
     with Direction() as level:
-        moving = [make(x, x_dot, level) for x, x_dot in zip(inexact(xs, "jvp()"), x_dots)]
+        moving = [make(x, x_dot, level) for x, x_dot in zip(movable(xs, "jvp()"), x_dots)]
         output, aux = split_aux(of_these(moving), has_aux, "jvp()")
         look_for_kept(output, since, with_history=True)
         pairs = [parts(z, level) for z in outputs_in(output, "jvp()")]
@@ -93,7 +93,7 @@ def jacfwd(
             seen[:] = [structure_of(output), still]
             return inexact(outputs_in(output, "jacfwd()"), "jacfwd()")
 
-        blocks = blocks_along(call, inexact(given, "jacfwd()"), chunk_size, randomness)
+        blocks = blocks_along(call, movable(given, "jacfwd()"), chunk_size, randomness)
         made, aux = seen
         jac = build(made, [build(structure, row) for row in blocks])
         return (jac, as_returned(func, aux, last=True)) if has_aux else jac

@@ -86,6 +86,7 @@ class Inner:
         recording: whether what is outside of the derivative wants to differentiate through it.
         targets: the new tensors, as the sweep looks for them.
         past: what will be known of it when its function has returned.
+        seen: records that derivatives within its function have made, and that depend on what is outside of these.
 
     Leaves of derivatives that its function takes on the way are nobody's once these are done.  Its gradients may depend
     on them, but nothing outside differentiates through that.
@@ -95,6 +96,7 @@ class Inner:
         self.recording = current().recording if recording is None else recording
         self.targets: list[Tensor] = []
         self.past = Past()
+        self.seen: set[int] = set()
         self._leaves: dict[int, Tensor] = {}
         self._within: dict[int, weakref.ref[Tensor]] = {}
         self._around = [inner for inner in [r() for r in _calling()] if inner is not None]
@@ -163,10 +165,14 @@ class Inner:
     def is_seen_outside(self, *tensors: Tensor) -> bool:
         """Whether tensors depend on something with a gradient that is not this derivative's own."""
         is_any_kept = False
+        seen = self._around[-1].seen if self._around else set()
         for k in history(tensors, self._own):
-            if k < 0 and k not in self._leaves and not self._was_within(k):
-                if not is_of_the_past(k):
-                    return True
+            is_outside = k < 0 and k not in self._leaves and not self._was_within(k)
+            if k in seen or (is_outside and not is_of_the_past(k)):
+                if k in seen or OWNERS.get(k) in (None, *self._around):
+                    seen.update(k + 1 - 1 for k in keys(tensors) if k > 0)  # other ints, which keep no record
+                return True
+            if is_outside:
                 is_any_kept = is_any_kept or not any(inner._was_within(k) for inner in self._around)
         if is_any_kept:
             tell_of_kept(_made_last(tensors, self._leaves))
@@ -342,6 +348,21 @@ def inexact(outputs: list[Tensor], name: str) -> list[Tensor]:
                 "Return what has no derivative as aux, with has_aux=True."
             )
     return outputs
+
+
+def movable(xs: list[Tensor], name: str) -> list[Tensor]:
+    """The arguments, checked to have directions.
+
+    Raises:
+        RuntimeError: if one is an integer or boolean tensor.
+    """
+    for x in xs:
+        if not x._spec.inexact:
+            raise RuntimeError(
+                f"{name}: the arguments that are differentiated must be floating point or complex; got {x.dtype}.\n"
+                "Write its numbers as floats (1.0 instead of 1), or let the function take it from around it."
+            )
+    return xs
 
 
 def fitting(structure: Structure, refs: list[Tensor], tree: Any, what: str, like: str) -> list[Tensor]:

@@ -216,11 +216,13 @@ class Reached(NamedTuple):
     work: float
 
 
-def reach(wengert: WengertList, roots: Collection[int], limit: float = inf) -> Reached:
-    """What the roots depend on; looking for more ends where the work is beyond a limit."""
+def reach(
+    wengert: WengertList, roots: Collection[int], targets: Collection[int] | None = None, limit: float = inf
+) -> Reached:
+    """What the roots depend on, as far as it may lead to targets; looking ends where the work is beyond a limit."""
     rows: Rows = {}
     keys: dict[int, tuple[int | None, ...]] = {}
-    work, number = 0.0, wengert.number
+    work, number, least = 0.0, wengert.number, earliest(wengert, targets)
     queue = [-handle for handle in roots]
     heapq.heapify(queue)
     while queue and work < limit:
@@ -238,9 +240,19 @@ def reach(wengert: WengertList, roots: Collection[int], limit: float = inf) -> R
         if (op.lane or op.hints.motion) and spec is not None:
             work += PER_RECORD + PER_ELEMENT * spec.size
         for k in keys[handle]:
-            if k is not None and k >> THREAD_SHIFT == number:
+            if k is not None and k >= least and k >> THREAD_SHIFT == number:
                 heapq.heappush(queue, -k)
     return Reached(rows, keys, work)
+
+
+def earliest(wengert: WengertList, targets: Collection[int] | None) -> int:
+    """The first record of a list that may lead to one of the targets: none from before they all were made does.
+
+    What led there through another list would have been made before them too.
+    """
+    if not targets or not all(type(k) is int and k >> THREAD_SHIFT == wengert.number for k in targets):
+        return 0
+    return min(targets)
 
 
 def leading_to(targets: Collection[int], wengert: WengertList, reached: Reached) -> Rows:
@@ -258,7 +270,7 @@ def visit(wengert: WengertList, roots: Collection[int], targets: Collection[int]
 
     Where `targets` (keys of operands) are given, only the rows that lead to one of them.
     """
-    reached = reach(wengert, roots)
+    reached = reach(wengert, roots, targets)
     return reached.rows if targets is None else leading_to(targets, wengert, reached)
 
 
@@ -307,7 +319,7 @@ def sweep(
     With `early`, a leaf that has hooks gets its adjoint there as soon as that is complete.  `reached` is what
     the roots depend on, where that has been looked for.
     """
-    reached = reached or reach(wengert, roots)
+    reached = reached or reach(wengert, roots, targets)
     keys = reached.keys
     rows = reached.rows if targets is None else leading_to(targets, wengert, reached)
 

@@ -11,6 +11,7 @@ import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from heapq import heapify, heappop, heappush
 from types import CodeType
 from typing import Any
 
@@ -365,21 +366,26 @@ def requires_grad(x: Any) -> bool:
 def history(tensors: Iterable[Any], beyond: Collection[int] = ()) -> Iterator[int]:
     """Keys of everything that tensors depend on: the records' handles, the leaves' negative identities.
 
-    What lies behind one of the keys `beyond` is left out.
+    The latest records come first, and each leaf before what else is behind the records that it is an operand of: who
+    looks for one of these does not go far.  What lies behind one of the keys `beyond` is left out.
     """
-    queue = [part if part._node is True else part._node for x in tensors for part in components(x)]
-    seen: set[int] = set()
+    found = keys(tensors)
+    seen = {k for k in found if k < 0}
+    yield from seen
+    queue = [-k for k in found if k > 0]
+    heapify(queue)
     while queue:
-        ref = queue.pop()
-        if ref is None:
-            continue
-        k = key(ref)
+        k = -heappop(queue)
         if k in seen:
             continue
         seen.add(k)
         yield k
-        if k > 0 and k not in beyond:
-            queue += operands_of(k)
+        for ref in operands_of(k) if k not in beyond else ():
+            if type(ref) is int:
+                heappush(queue, -ref)
+            elif ref is not None and -id(ref) not in seen:
+                seen.add(-id(ref))
+                yield -id(ref)
 
 
 def keys(tensors: Iterable[Any]) -> set[int]:

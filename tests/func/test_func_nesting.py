@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -110,3 +111,57 @@ def test_what_a_derivative_on_the_way_leaves_behind_is_no_history():
     kept = tape.func.grad(lambda v: tape.func.grad(lambda x: (x**3 * v * outside).sum())(tape.ones(2)).sum())
     assert not tape.func.grad(lambda v: tape.func.grad(lambda x: (x * v).sum())(v).sum())(tape.ones(2)).requires_grad
     assert tape.autograd.grad(kept(tape.ones(2)).sum(), outside)[0].item() == 6.0
+
+
+def calls_of(program, *args):
+    """How many functions are called."""
+    calls = []
+    sys.setprofile(lambda frame, event, value: calls.append(event))
+    try:
+        program(*args)
+    finally:
+        sys.setprofile(None)
+    return len(calls)
+
+
+@pytest.mark.parametrize("inner", [
+    lambda y: grad(lambda z: (z**3).sum())(y),
+    lambda y: jacrev(lambda z: z**3)(y).sum(0),
+    lambda y: tape.func.vjp(lambda z: z**3, y)[1](y)[0],
+], ids=["grad", "jacrev", "vjp"])  # fmt: skip
+@pytest.mark.parametrize("step", [lambda y, d: y - 0.01 * d, lambda y, d: -0.01 * d + y], ids=["last", "first"])
+def test_a_derivative_of_many_costs_as_much_as_they_are(inner, step):
+    """Each goes back to its own argument, and no further: not through those before it."""
+
+    def steps(count):
+        def program(x):
+            for _ in range(count):
+                x = step(x, inner(x))
+            return x.sum()
+
+        return grad(program)
+
+    steps(2)(X)
+    few, many = calls_of(steps(8), X), calls_of(steps(40), X)
+    assert many < 1.1 * 5 * few
+
+
+@pytest.mark.parametrize("derivative", [jacfwd, lambda f: lambda x: jvp(f, (x,), (x,))])
+def test_arguments_that_are_no_floats_are_told_as_such(derivative):
+    with pytest.raises(RuntimeError, match="the arguments that are differentiated must be"):
+        derivative(lambda x: x * 1.0)(tape.tensor([1, 2]))
+
+
+def test_a_pullback_that_is_called_within_another_derivative_leaves_no_history():
+    """What it gives depends on that one's argument, which is nothing from outside to that one."""
+
+    def program(x):
+        _, pull = tape.func.vjp(lambda y: y**2, x * 1)
+        within = grad(lambda z: pull(z * z)[0].sum())
+        return within(tape.ones(3)).sum() + within(x).sum()
+
+    found = grad(program)(X)
+    close(found, 4 + 8 * X)
+    assert not found.requires_grad
+    with tape.no_grad():
+        assert not grad(program)(X).requires_grad
