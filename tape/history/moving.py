@@ -18,7 +18,7 @@ from ops.core.op import Op
 from ops.core.registry import REGISTRY
 from ops.shapes.index import is_basic
 
-from ..base.row import OP, SPEC
+from ..base.row import SPEC
 from ..recording.wengert import spec_of_operand
 
 LARGE = 1 << 8
@@ -100,11 +100,3 @@ def _around(array: Any, indices: tuple[Any, ...]) -> Any:
     for index in indices[:-1]:
         array = array[index]
     return array
-
-
-def reads_or_writes_parts(row: list[Any]) -> bool:
-    """Whether a record is one of an op that may."""
-    return row[OP] in OF_PARTS
-
-
-OF_PARTS = frozenset([op.code for op in REGISTRY.values() if op.hints.part is not None and op.kind == "linear"])
