@@ -18,12 +18,14 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 import ops
+from ops.core.axis_order import COLUMNS, ROWS
 
 from .base.dtypes import check_dtype
 from .base.tensor import Tensor
 from .memory.choosing import numpy_names
 from .recording.creation import array_of
 from .recording.functions import FUNCTIONS, tensors
+from .recording.laying import in_rows, laid
 from .recording.recorder import as_tensor, wrap
 from .spelling.factors import Qr, slogdet
 
@@ -73,12 +75,14 @@ class Lstsq(NamedTuple):
 
 def eig(A: Tensor) -> Eig:
     """Eigenvalues and eigenvectors, complex whatever the matrices are."""
-    return Eig(*tensors(ops.eig(A)))
+    values, vectors = tensors(ops.eig(A))
+    return Eig(values, laid(vectors, COLUMNS, ()))
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> Eig:
     """Eigenvalues, ascending, and orthonormal eigenvectors of symmetric or Hermitian matrices."""
-    return Eig(*tensors(ops.eigh(A, UPLO=UPLO)))
+    values, vectors = tensors(ops.eigh(A, UPLO=UPLO))
+    return Eig(values, laid(vectors, COLUMNS, ()))
 
 
 def svd(A: Tensor, full_matrices: bool = True) -> Svd:
@@ -86,7 +90,8 @@ def svd(A: Tensor, full_matrices: bool = True) -> Svd:
 
     With ``full_matrices`` U and Vᴴ are square; the vectors beyond those of S have no gradient.
     """
-    return Svd(*tensors(ops.svd(A, full_matrices=full_matrices)))
+    u, s, vh = tensors(ops.svd(A, full_matrices=full_matrices))
+    return Svd(laid(u, COLUMNS, ()), s, laid(vh, COLUMNS, ()))
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Qr:
@@ -99,7 +104,7 @@ def qr(A: Tensor, mode: str = "reduced") -> Qr:
         raise ValueError("qr has a derivative in the modes 'reduced' and 'r'; 'complete' needs a wide or square A")
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"qr takes mode='reduced', 'complete' or 'r'; got {mode!r}")
-    q, r = tensors(ops.qr(A))
+    q, r = laid(tensors(ops.qr(A)), COLUMNS, ())
     return Qr(wrap(np.empty(0, q.dtype)) if mode == "r" else q, r)
 
 
@@ -112,7 +117,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> Lu:
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L Lᴴ, or with ``upper`` the U with A = Uᴴ U."""
-    return as_tensor(ops.numpy_cholesky.forward(A, upper=upper))
+    return laid(as_tensor(ops.numpy_cholesky.forward(A, upper=upper)), COLUMNS, ())
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
@@ -121,8 +126,8 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         return solve(A.mT, B.mT).mT
     vectors = B.ndim == 1 or (B.ndim == A.ndim - 1 and B.shape == A.shape[:-1])
     if vectors and B.ndim > 1:
-        return as_tensor(ops.solve(A, B.unsqueeze(-1))).squeeze(-1)
-    return as_tensor(ops.solve(A, B))
+        return laid(as_tensor(ops.solve(A, B.unsqueeze(-1))), COLUMNS, ()).squeeze(-1)
+    return laid(as_tensor(ops.solve(A, B)), COLUMNS, ())
 
 
 def pinv(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
@@ -141,7 +146,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     rows than columns).
     """
     rank = matrix_rank(A, rtol=rcond)
-    x = matmul(pinv(A, rtol=rcond), B)
+    x = laid(matmul(pinv(A, rtol=rcond), B), COLUMNS, ())
     tall = A.shape[-2] > A.shape[-1] and bool((rank == A.shape[-1]).all())
     residuals = (matmul(A, x) - B).abs().square().sum(dim=-2) if tall else wrap(np.empty(0, A.dtype))
     return Lstsq(x, residuals, rank, svdvals(A))
@@ -158,7 +163,7 @@ def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = No
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices; of the inverse for n < 0."""
-    return as_tensor(ops.matrix_power.forward(A, n))
+    return laid(as_tensor(ops.matrix_power.forward(A, n)), COLUMNS if n == -1 else ROWS, ())
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
@@ -210,7 +215,8 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """Matrices of powers: row i has 1, xᵢ, xᵢ², … along a new last axis of length N (that of x where None)."""
     powers = np.arange(x.shape[-1] if N is None else N)
-    return x.unsqueeze(-1) ** powers.astype(x.dtype)
+    z: Tensor = in_rows(x.unsqueeze(-1) ** powers.astype(x.dtype))
+    return z
 
 
 for _name, _op in numpy_names(np.linalg):

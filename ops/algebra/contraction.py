@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from string import ascii_letters
 from typing import Any
 
 import numpy as np
 
+from ..core.axis_order import Order, order_of
 from ..core.batching import contraction
 from ..core.domain import Case, cases_of
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, general, ready
 from ..pointwise.arithmetic import chain_mul, mul
+from ..shapes.diagonals import diagonal
 from ..shapes.index import getitem, select
 from ..shapes.shape import permute, reshape
 from ..shapes.sums import sum, sum_to
@@ -283,17 +285,95 @@ def _from_lists(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
     return subscripts, arrays
 
 
+def explicit_subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
+    """What `einsum` is told, in either spelling, as subscripts with every axis and the output named, and the arrays."""
+    subscripts, arrays = (operands[0], operands[1:]) if isinstance(operands[0], str) else _from_lists(tuple(operands))
+    if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) and "," in subscripts:
+        arrays = arrays[0]
+    arrays = [ready(x) for x in arrays]
+    return _explicit(subscripts, [x.ndim for x in arrays]), arrays
+
+
 def _einsum(*operands: Any, optimize: Any = None) -> Any:
     """Sum of products over named axes, as `numpy.einsum` has it: repeated indices, ``...``, implicit output.
 
     >>> einsum("ij,j->i", np.eye(2), np.array([1.0, 2.0]))
     array([1., 2.])
     """
-    subscripts, arrays = (operands[0], operands[1:]) if isinstance(operands[0], str) else _from_lists(operands)
-    if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) and "," in subscripts:
-        arrays = arrays[0]
-    arrays = [ready(x) for x in arrays]
-    return contract(*arrays, subscripts=_explicit(subscripts, [x.ndim for x in arrays]))
+    subscripts, arrays = explicit_subscripts(operands)
+    return contract(*arrays, subscripts=subscripts)
+
+
+def look_along(x: Any, names: Sequence[Any], wanted: Sequence[Any]) -> Any:
+    """An array with its axes, which have names, in another order, diagonals among them; None if some were summed."""
+    if len(names) != x.ndim or not x.ndim or set(names) != set(wanted) or len(set(wanted)) != len(wanted):
+        return None
+    names = list(names)
+    while (twice := next((k for k, name in enumerate(names) if name in names[:k]), None)) is not None:
+        x = diagonal(x, offset=0, axis1=names.index(names[twice]), axis2=twice)
+        names = [name for name in names if name != names[twice]] + [names[twice]]
+    return permute(x, axes=tuple([names.index(name) for name in wanted]))
+
+
+def order_of_contraction(subscripts: str, shapes: Sequence[Sequence[int]], strides: Sequence[Sequence[int]]) -> Order:
+    """The order in which PyTorch's ``einsum`` has the axes of a sum of products: pairs from the left become one.
+
+    What is summed of a pair is a product of matrices, with the axes of both in front of those of the first, and these
+    in front of those of the second; of a single pair the second may be the first.  What is only multiplied lies as the
+    operands do.
+    """
+    left, output = subscripts.split("->")
+    terms = left.split(",")
+    names = output + "".join(sorted(set(left) - {",", *output}))
+    sizes = {name: n for term, shape in zip(terms, shapes) for name, n in zip(term, shape) if n != 1}
+    found = [_steps_by_name(*part) for part in zip(terms, shapes, strides)]
+    order = list(output)
+    while len(found) > 1:
+        x, y = found[:2]
+        later = set(output).union(*found[2:])
+        whole = len(x) + len(y)
+        x, y = (_summed(v, [n for n in v if n in later or n in w], names, sizes) for v, w in ((x, y), (y, x)))
+        both = [name for name in names if name in x or name in y]
+        kept = [name for name in both if name in later]
+        if kept == both:
+            axes = order_of([sizes[n] for n in both], [[v.get(n, 0) for n in both] for v in (x, y)])
+            order = both if axes is None else [both[k] for k in axes]
+        else:
+            swapped = len(terms) == 2 and len(x) + len(y) == whole and _comes_first(y, x, output)
+            first = y if swapped else x
+            order = sorted(kept, key=lambda name: (name not in x or name not in y, name not in first))
+        found[:2] = [_laid_out(order, sizes)]
+    axes = tuple([output.index(name) for name in order if name in output])
+    missing = [k for k, name in enumerate(output) if name not in order]
+    return (*missing, *axes)
+
+
+def _comes_first(x: dict[str, int], y: dict[str, int], output: str) -> bool:
+    """Whether all axes of a result that `x` alone has stand before those that `y` alone has, and both have some."""
+    mine, theirs = ([k for k, n in enumerate(output) if n in v and n not in w] for v, w in ((x, y), (y, x)))
+    return bool(mine and theirs) and mine[-1] < theirs[0]
+
+
+def _steps_by_name(term: str, shape: Sequence[int], strides: Sequence[int]) -> dict[str, int]:
+    """The steps of an operand along its axes, by their names; along a diagonal those of its axes together."""
+    found: dict[str, int] = {}
+    for name, n, step in zip(term, shape, strides):
+        if n != 1:
+            found[name] = found.get(name, 0) + step
+    return found
+
+
+def _summed(x: dict[str, int], kept: list[str], names: str, sizes: dict[str, int]) -> dict[str, int]:
+    """The steps of what is summed over those axes of an operand that nothing else needs."""
+    return x if len(kept) == len(x) else _laid_out([name for name in names if name in kept], sizes)
+
+
+def _laid_out(order: Sequence[str], sizes: dict[str, int]) -> dict[str, int]:
+    """The steps of an array without gaps."""
+    found, step = dict[str, int](), 1
+    for name in reversed(order):
+        found[name], step = step, step * sizes[name]
+    return found
 
 
 einsum = composite("einsum", _einsum, numpy=(np.einsum,))

@@ -157,7 +157,7 @@ def _cholesky_jvp(z: Any, x_dot: Any) -> Any:
 cholesky = general(
     "cholesky", lambda x: np.linalg.cholesky(x), _cholesky_vjp, jvp=_cholesky_jvp,
     hints=Hints(steps=lambda s, x: s.linalg("cholesky_lo", x), large=True, raises=slice(0, 1), triangle="lower"),
-    symmetric=True, node="LinalgCholeskyExBackward0", complex=ADJOINT, cases=positive_cases,
+    symmetric=True, node="LinalgCholeskyExBackward0", complex=ADJOINT, cases=positive_cases, lies="columns",
     batch=trailing(2),
     doc="Lower triangular L with L Lᴴ = x, for symmetric or Hermitian positive definite x, read in its lower triangle.",
 )

@@ -39,7 +39,7 @@ inv = general(
     lambda g, z: -matmul(mT(z), matmul(g, mT(z))),
     jvp=lambda z, x_dot: -matmul(z, matmul(x_dot, z)),
     hints=Hints(steps=lambda s, x: s.solve(x, None), raises=slice(0, 1)),
-    node="LinalgInvExBackward0", numpy=(np.linalg.inv,), complex=HOLOMORPHIC, cases=_regular_cases,
+    node="LinalgInvExBackward0", numpy=(np.linalg.inv,), complex=HOLOMORPHIC, cases=_regular_cases, lies="columns",
     batch=trailing(2),
     doc="Inverse of square matrices.  A singular one raises LinAlgError.",
 )
@@ -80,7 +80,7 @@ def _solve_cases(rng: np.random.Generator) -> Iterator[Case]:
 solve = general(
     "solve", lambda x, y: np.linalg.solve(x, y), _solve_x, _solve_y, jvp=_solve_jvp,
     hints=Hints(steps=lambda s, x, y: s.solve(x, y), raises=slice(0, 1)),
-    node="LinalgSolveExBackward0", numpy=(np.linalg.solve,), complex=HOLOMORPHIC, cases=_solve_cases,
+    node="LinalgSolveExBackward0", numpy=(np.linalg.solve,), complex=HOLOMORPHIC, cases=_solve_cases, lies="columns",
     batch=solving,
     doc="The z with x z = y, for square x; y is one vector or matrices of columns.  A singular x raises LinAlgError.",
 )

@@ -104,7 +104,7 @@ def _of_matrices(x: Any, ord: Any) -> Any:
     raise ValueError(f"a matrix norm has the order 'fro', 'nuc', ±1, ±2 or ±inf; got {ord!r}")
 
 
-matrix_norm = composite("matrix_norm", _matrix_norm, numpy=(np.linalg.matrix_norm,), rows=True)
+matrix_norm = composite("matrix_norm", _matrix_norm, numpy=(np.linalg.matrix_norm,), lies="rows")
 
 
 def _norm(x: Any, ord: Any = "fro", axis: Any = None, keepdims: bool = False) -> Any:
@@ -124,7 +124,7 @@ def _norm(x: Any, ord: Any = "fro", axis: Any = None, keepdims: bool = False) ->
     return vector_norm(x, ord=2 if ord in (None, "fro") else ord, axis=axes, keepdims=keepdims)
 
 
-norm = composite("norm", _norm, rows=True)
+norm = composite("norm", _norm, lies="rows")
 
 
 def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -181,4 +181,4 @@ def _cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
     return vector_norm(rows - others, ord=p, axis=-1)
 
 
-cdist = composite("cdist", _cdist, rows=True)
+cdist = composite("cdist", _cdist, lies="rows")

@@ -30,7 +30,7 @@ def _addmm(x: Any, y: Any, z: Any, beta: float = 1.0, alpha: float = 1.0) -> Any
     return beta * ready(x) + alpha * matmul(ready(y), ready(z))
 
 
-addmm = composite("addmm", _addmm)
+addmm = composite("addmm", _addmm, lies="rows")
 
 
 def _multiple(x: Any, y: Any) -> Any:

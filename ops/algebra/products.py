@@ -130,7 +130,8 @@ def _vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
 
 
 vecdot = composite(
-    "vecdot", _vecdot, numpy=tuple(f for f in (getattr(np, "vecdot", None), np.linalg.vecdot) if f is not None)
+    "vecdot", _vecdot, lies="rows",
+    numpy=tuple(f for f in (getattr(np, "vecdot", None), np.linalg.vecdot) if f is not None),
 )
 
 
@@ -180,7 +181,7 @@ def _pairs(axes: Any, n: int, m: int) -> tuple[tuple[int, ...], tuple[int, ...]]
     return tuple(i % n for i in first), tuple(j % m for j in second)
 
 
-tensordot = composite("tensordot", _tensordot, numpy=(np.tensordot, np.linalg.tensordot), rows=True)
+tensordot = composite("tensordot", _tensordot, numpy=(np.tensordot, np.linalg.tensordot), lies="rows")
 
 
 def _kron(a: Any, b: Any) -> Any:
@@ -193,7 +194,7 @@ def _kron(a: Any, b: Any) -> Any:
     return reshape(mul(wide, tight), shape=tuple(i * j for i, j in zip(rows, columns)))
 
 
-kron = composite("kron", _kron, numpy=(np.kron,), rows=True)
+kron = composite("kron", _kron, numpy=(np.kron,), lies="operand")
 
 
 def _multi_dot(arrays: Any) -> Any:

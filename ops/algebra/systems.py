@@ -90,7 +90,7 @@ solve_triangular = general(
         large=True, raises=slice(0, 1),
     ),
     jvp=_triangular_jvp, node="LinalgSolveTriangularBackward0", complex=HOLOMORPHIC, cases=_triangular_cases,
-    batch=trailing(2),
+    batch=trailing(2), lies="columns",
     doc="""The z with x z = y (z x = y where not `left`), reading only the upper or the lower triangle of x.
 
     With `unitriangular` the diagonal of x is taken to be 1, and not read either.
@@ -106,7 +106,7 @@ def _cholesky_solve(x: Any, factor: Any, upper: bool = False) -> Any:
     return solve_triangular(mH(lower), half, upper=True)
 
 
-cholesky_solve = composite("cholesky_solve", _cholesky_solve)
+cholesky_solve = composite("cholesky_solve", _cholesky_solve, lies="columns")
 
 
 def _cholesky_inverse(x: Any, upper: bool = False) -> Any:
@@ -115,7 +115,7 @@ def _cholesky_inverse(x: Any, upper: bool = False) -> Any:
     return _cholesky_solve(np.eye(x.shape[-1], dtype=x.dtype), x, upper)
 
 
-cholesky_inverse = composite("cholesky_inverse", _cholesky_inverse)
+cholesky_inverse = composite("cholesky_inverse", _cholesky_inverse, lies="columns")
 
 
 def _expm(x: Any) -> Any:

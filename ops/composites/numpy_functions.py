@@ -69,7 +69,7 @@ def _float_power(x1: Any, x2: Any) -> Any:
     return general_power(*(v if v.dtype == dtype else cast(v, dtype=dtype) for v in (x, y)))
 
 
-float_power = composite("float_power", _float_power, numpy=(np.float_power,))
+float_power = composite("float_power", _float_power, numpy=(np.float_power,), lies="operands")
 
 
 def _numpy_power(x1: Any, x2: Any) -> Any:
@@ -269,7 +269,7 @@ def _trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     return sum(dx * (later + earlier) / 2.0, axis=axis)
 
 
-trapezoid = composite("trapezoid", _trapezoid, numpy=(np.trapezoid,), rows=True)
+trapezoid = composite("trapezoid", _trapezoid, numpy=(np.trapezoid,), lies="rows")
 
 
 def _cross(a: Any, b: Any, axis: int = -1) -> Any:
@@ -324,15 +324,15 @@ def _column_stack(tup: Sequence[Any]) -> Any:
 
 
 vstack = composite(
-    "vstack", lambda tup: cat(_raised(tup, 2), axis=0), numpy=(np.vstack,), rows=True,
+    "vstack", lambda tup: cat(_raised(tup, 2), axis=0), numpy=(np.vstack,), lies="rows",
     doc="Arrays one below the other, vectors as rows.",
 )
-hstack = composite("hstack", _hstack, numpy=(np.hstack,), rows=True)
+hstack = composite("hstack", _hstack, numpy=(np.hstack,), lies="rows")
 dstack = composite(
-    "dstack", lambda tup: cat(_raised(tup, 3), axis=2), numpy=(np.dstack,), rows=True,
+    "dstack", lambda tup: cat(_raised(tup, 3), axis=2), numpy=(np.dstack,), lies="rows",
     doc="Arrays one behind the other, in the third axis.",
 )
-column_stack = composite("column_stack", _column_stack, numpy=(np.column_stack,), rows=True)
+column_stack = composite("column_stack", _column_stack, numpy=(np.column_stack,), lies="rows")
 
 
 def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
@@ -342,8 +342,12 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 append = composite("append", _append, numpy=(np.append,))
 
-fliplr = composite("fliplr", lambda m: flip(ready(m), axis=1), numpy=(np.fliplr,), doc="The second axis reversed.")
-flipud = composite("flipud", lambda m: flip(ready(m), axis=0), numpy=(np.flipud,), doc="The first axis reversed.")
+fliplr = composite(
+    "fliplr", lambda m: flip(ready(m), axis=1), numpy=(np.fliplr,), lies="operand", doc="The second axis reversed."
+)
+flipud = composite(
+    "flipud", lambda m: flip(ready(m), axis=0), numpy=(np.flipud,), lies="operand", doc="The first axis reversed."
+)
 
 
 def _rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:

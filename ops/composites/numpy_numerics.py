@@ -142,7 +142,7 @@ def _in_dtype(z: Any, dtype: np.dtype[Any]) -> Any:
     return z if z.dtype == dtype else cast(z, dtype=dtype)
 
 
-numpy_gradient = composite("numpy_gradient", _gradient, numpy=(np.gradient,), rows=True)
+numpy_gradient = composite("numpy_gradient", _gradient, numpy=(np.gradient,), lies="rows")
 
 
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:

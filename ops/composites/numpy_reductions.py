@@ -223,9 +223,9 @@ def _without_nan(reduce: Op, worst: float) -> Callable[..., Any]:
     return extreme
 
 
-nansum = composite("nansum", _nansum, numpy=(np.nansum,), rows=True)
+nansum = composite("nansum", _nansum, numpy=(np.nansum,), lies="rows")
 nanprod = composite("nanprod", _nanprod, numpy=(np.nanprod,))
-nanmean = composite("nanmean", _nanmean, numpy=(np.nanmean,), rows=True)
+nanmean = composite("nanmean", _nanmean, numpy=(np.nanmean,), lies="rows")
 nanvar = composite("nanvar", _nanvar, numpy=(np.nanvar,))
 nanstd = composite("nanstd", _nanstd, numpy=(np.nanstd,))
 nanmax = composite(

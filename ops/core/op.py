@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from .arguments import NO_DEFAULT, argument_names, arguments_of
+from .axis_order import AS_COMPUTED, OPERANDS, ROWS
 from .differentiate import Derivatives, Rule, conjugate, in_dtype, is_complex, joining, ready, ready_or_number, shape_of
 from .domain import Truth
 from .hints import NO_HINTS, Hints
@@ -36,10 +37,6 @@ __all__ = [
     "ADJOINT", "HOLOMORPHIC", "REGISTRY", "Op", "composite", "conjugate", "elementwise", "general", "in_dtype",
     "is_complex", "joining", "linear", "plain", "ready", "ready_or_number", "shape_of",
 ]
-
-OWN_ORDER = frozenset({"elementwise", "composite"})
-"""The kinds of ops that say themselves if their results are in row-major order."""
-
 
 def answers() -> dict[Any, Op]:
     """The op that answers for each of NumPy's functions: a composite, where one stands before the op that it calls."""
@@ -76,8 +73,9 @@ class Op(Derivatives):
         batch: how the op applies to a whole batch (see `ops.core.batching`), where that does not follow from its kind.
         complex: what its rules mean for complex numbers, `HOLOMORPHIC` or `ADJOINT` (that of linear ops unless they
             say otherwise); True where there are no rules; None where the op has no meaning for complex numbers.
-        rows: whether PyTorch has the results in row-major order, however the operands lie: unless the declaration says
-            otherwise it has, but of views and what works element by element; of composites what these are decides.
+        lies: how PyTorch has the results lie in memory (see `ops.core.axis_order`): unless the declaration says
+            otherwise, as the operands do where it works element by element, and else in row-major order; views and
+            composites as they are computed.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
         code: the op's position in `OPS`, the opcode of its records.
@@ -106,7 +104,7 @@ class Op(Derivatives):
         view: bool | Callable[..., bool] = False,
         complex: str | bool | None = None,
         batch: Callable[[Any], Any] | None = None,
-        rows: bool | None = None,
+        lies: str | None = None,
     ):
         self.name = self.__name__ = self.__qualname__ = name
         self.kind = kind
@@ -132,7 +130,7 @@ class Op(Derivatives):
         self.complex = ADJOINT if complex is None and kind == "linear" else complex
         self.batch = batch
         self.broadcasts = batch is None and _is_elementwise(kind, forward)
-        self.rows = not (view or self.broadcasts or kind in OWN_ORDER) if rows is None else rows
+        self.lies = lies or _lies(kind, view, self.broadcasts)
         self.__doc__ = doc or inspect.getdoc(forward)
         self.__module__ = "ops"
         if name in REGISTRY:
@@ -194,6 +192,13 @@ class Op(Derivatives):
 
 _names_in = cache(argument_names)
 """What a fact about an op asks for; an op, once declared, stays."""
+
+
+def _lies(kind: str, view: Any, broadcasts: bool) -> str:
+    """How the results of an op lie that does not say so."""
+    if view or kind == "composite":
+        return AS_COMPUTED
+    return OPERANDS if broadcasts else ROWS
 
 
 def _is_elementwise(kind: str, forward: Callable[..., Any]) -> bool:

@@ -150,7 +150,7 @@ def linear(
     declarations.check_rules(name, "linear", declarations.signature(name, forward, variadic=True), transposes)
     _make_room(name, replace)
     rules = [RuleByOp(t, ("g",)) if isinstance(t, Op) else t for t in transposes]
-    return _joined(Op(name, "linear", forward, rules, doc=doc, rows=False, **facts))
+    return _joined(Op(name, "linear", forward, rules, doc=doc, lies="as computed", **facts))
 
 
 def general(
@@ -200,7 +200,7 @@ def general(
     declarations.check_rules(name, "general", declarations.signature(name, forward, variadic=True), vjps, jvp, joint)
     _make_room(name, replace)
     return _joined(
-        Op(name, "general", forward, vjps, jvp=jvp, joint=joint, outputs=outputs, doc=doc, rows=False, **facts)
+        Op(name, "general", forward, vjps, jvp=jvp, joint=joint, outputs=outputs, doc=doc, lies="as computed", **facts)
     )
 
 

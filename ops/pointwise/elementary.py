@@ -234,7 +234,7 @@ polar = general(
     lambda g, y, x_shape: sum_to(dot_part(_turn(y), g), shape=x_shape),
     lambda g, z, y_shape: sum_to(dot_part(1j * z, g), shape=y_shape),
     jvp=_polar_jvp, complex=ADJOINT,
-    cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})), batch=broadcasting, rows=False,
+    cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})), batch=broadcasting, lies="operands",
     hints=Hints(
         steps=lambda s, x, y: s.joined(*(s.ufunc(np.multiply, [x, s.ufunc(f, [y])]) for f in (np.cos, np.sin)))
     ),

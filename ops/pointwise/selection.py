@@ -154,7 +154,7 @@ masked_fill = elementwise(
     "masked_fill", lambda x, mask, value: np.asarray(np.where(mask, value, x))[()],
     lambda g, mask: where(mask, 0.0, g), None, lambda g, mask: where(mask, g, 0.0),
     lane=Via(lambda x, mask, value: where(mask, value, x)),
-    complex=HOLOMORPHIC, domain=(REAL, TRUTH, REAL), rows=True,
+    complex=HOLOMORPHIC, domain=(REAL, TRUTH, REAL), lies="rows",
     hints=Hints(steps=lambda s, x, mask, value: s.choose(mask, value, x)),
     doc="x with the value put where the mask holds.",
 )

@@ -251,7 +251,8 @@ def _kthvalue_steps(s: Any, x: Any, k: int, axis: int, keepdims: bool) -> Any:
 sort = general(
     "sort", lambda x, *, axis=-1, descending=False: _select(x, _order(x, axis, descending), axis),
     lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
-    outputs=2, cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})), batch=along("axis"),
+    outputs=2, cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})),
+    batch=along("axis"), lies="operand",
     hints=Hints(steps=lambda s, x, axis, descending: _selected(s, x, s.order(x, axis, descending), axis)),
     doc="The elements in order along an axis, equal ones in their first order, and the indices they had.",
 )
@@ -296,10 +297,10 @@ def _nanmedian(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     return nanmedian_all(ready(x)) if axis is None else nanmedian_along(ready(x), axis=axis, keepdims=keepdims)
 
 
-max = composite("max", _max, rows=True)
-min = composite("min", _min, rows=True)
-median = composite("median", _median, rows=True)
-nanmedian = composite("nanmedian", _nanmedian, rows=True)
+max = composite("max", _max, lies="rows")
+min = composite("min", _min, lies="rows")
+median = composite("median", _median, lies="rows")
+nanmedian = composite("nanmedian", _nanmedian, lies="rows")
 
 
 def _aminmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[Any, Any]:
@@ -308,4 +309,4 @@ def _aminmax(x: Any, axis: int | None = None, keepdims: bool = False) -> tuple[A
     return amin(x, axis=axis, keepdims=keepdims), amax(x, axis=axis, keepdims=keepdims)
 
 
-aminmax = composite("aminmax", _aminmax, rows=True)
+aminmax = composite("aminmax", _aminmax, lies="rows")

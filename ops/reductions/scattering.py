@@ -129,7 +129,7 @@ def _scatter_reduce(
     )
 
 
-scatter_reduce = composite("scatter_reduce", _scatter_reduce, rows=True)
+scatter_reduce = composite("scatter_reduce", _scatter_reduce, lies="rows")
 
 
 def _index_reduce(x: Any, axis: int, indices: Any, source: Any, reduce: str, include_self: bool = True) -> Any:
@@ -139,4 +139,4 @@ def _index_reduce(x: Any, axis: int, indices: Any, source: Any, reduce: str, inc
     return _scatter_reduce(x, axis, where_to, source, reduce, include_self)
 
 
-index_reduce = composite("index_reduce", _index_reduce, rows=True)
+index_reduce = composite("index_reduce", _index_reduce, lies="rows")

@@ -362,7 +362,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return shape[:axis] + shape[axis + 1 :]
 
 
-take_along_axis = composite("take_along_axis", _take_along_axis, numpy=(np.take_along_axis,), rows=True)
+take_along_axis = composite("take_along_axis", _take_along_axis, numpy=(np.take_along_axis,), lies="rows")
 
 
 def _repeat_interleave(a: Any, repeats: Any, axis: int | None = None) -> Any:
@@ -373,7 +373,7 @@ def _repeat_interleave(a: Any, repeats: Any, axis: int | None = None) -> Any:
     return take(a, np.repeat(np.arange(a.shape[axis]), np.asarray(repeats)), axis=axis)
 
 
-repeat_interleave = composite("repeat_interleave", _repeat_interleave, numpy=(np.repeat,), rows=True)
+repeat_interleave = composite("repeat_interleave", _repeat_interleave, numpy=(np.repeat,), lies="rows")
 
 
 def _extract(condition: Any, arr: Any) -> Any:

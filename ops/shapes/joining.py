@@ -53,7 +53,7 @@ def _cat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     return join(*xs, starts=tuple(int(n) for n in np.cumsum([0, *lengths[:-1]])), axis=axis)
 
 
-cat = composite("cat", _cat, numpy=(np.concatenate,), rows=True)
+cat = composite("cat", _cat, numpy=(np.concatenate,), lies="rows")
 
 
 

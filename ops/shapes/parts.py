@@ -114,7 +114,7 @@ complex = general(
     "complex", _join_parts,
     lambda g, x_shape: _fit(real(g), x_shape), lambda g, y_shape: _fit(imag(g), y_shape),
     jvp=lambda x_dot, y_dot, z: _joined(x_dot, y_dot, z), complex=ADJOINT,
-    cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})), batch=elementwise, rows=False,
+    cases=cases_of(([(2, 3), (2, 3)], {}), ([(3,), (2, 1)], {}), ([(), ()], {})), batch=elementwise, lies="operands",
     hints=Hints(steps=lambda s, x, y: s.joined(x, y)),
     doc="Complex numbers from their real and imaginary parts: z = x + iy.",
 )

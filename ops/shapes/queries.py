@@ -29,7 +29,7 @@ def _argsort_steps(s: Any, x: Any, axis: int | None, kind: Any, stable: Any) -> 
 argsort = plain(
     "argsort", lambda x, *, axis=-1, kind=None, stable=None: np.argsort(x, axis=axis, kind=kind, stable=stable),
     numpy=(np.argsort,), batch=along("axis", flat=True), doc="Indices that sort along an axis.",
-    hints=Hints(steps=_argsort_steps),
+    hints=Hints(steps=_argsort_steps), lies="operand",
 )
 argpartition = plain(
     "argpartition",
@@ -50,7 +50,7 @@ partition_order = plain(
 )
 argwhere = plain(
     "argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,),
-    complex=True, batch=dynamic_by("count_nonzero"), doc="Indices of the nonzero elements, a row each.",
+    complex=True, batch=dynamic_by("count_nonzero"), lies="columns", doc="Indices of the nonzero elements, a row each.",
 )
 nonzero = plain(
     "nonzero", lambda x: np.nonzero(x), numpy=(np.nonzero,), outputs=-1,
@@ -84,7 +84,8 @@ anywhere = plain(
 )
 isclose = plain(
     "isclose", lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(x, y, rtol, atol, equal_nan),
-    numpy=(np.isclose,), complex=True, batch=elementwise, doc="Whether |x − y| ≤ atol + rtol |y|, elementwise.",
+    numpy=(np.isclose,), complex=True, batch=elementwise, lies="operands",
+    doc="Whether |x − y| ≤ atol + rtol |y|, elementwise.",
 )
 allclose = plain(
     "allclose",

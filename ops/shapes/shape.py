@@ -80,7 +80,7 @@ mT = linear(  # noqa: N816  (the name that NumPy and PyTorch give it)
 flip = linear(
     "flip", lambda x, *, axis=None: np.flip(x, axis), lambda g, axis: flip(g, axis=axis),
     numpy=(np.flip,), cases=cases_of(((2, 3), {"axis": 0}), ((2, 3), {"axis": (0, 1)}), ((2, 3), {})),
-    batch=batching.along("axis"),
+    batch=batching.along("axis"), lies="operand",
     doc="The order of the elements reversed along some axes, or along all.",
 )
 
@@ -142,7 +142,7 @@ clone = linear(
     "clone", lambda x: np.array(x) if shape_of(x) else np.asarray(x)[()], lambda g: g,
     numpy=(np.copy,), cases=cases_of(((2, 3), {}), ((), {})),
     hints=Hints(motion="same"),
-    batch=batching.elementwise, rows=False,
+    batch=batching.elementwise, lies="operand",
     doc="A copy.",
 )
 
@@ -157,7 +157,7 @@ cast = linear(
     "cast", _cast, lambda g, x_dtype: cast(g, dtype=x_dtype),
     node="ToCopyBackward0", numpy=(np.astype,) if hasattr(np, "astype") else (),
     cases=cases_of(((3,), {"dtype": np.dtype("float64")}), ((), {"dtype": np.dtype("float64")})),
-    batch=batching.elementwise, rows=False, hints=Hints(steps=lambda s, x, dtype: s.cast(x, dtype_of(dtype))),
+    batch=batching.elementwise, lies="operand", hints=Hints(steps=lambda s, x, dtype: s.cast(x, dtype_of(dtype))),
     doc="The same numbers in another dtype; of complex numbers the real part where that is real.",
 )
 

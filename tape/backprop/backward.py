@@ -11,20 +11,23 @@ from typing import Any
 import numpy as np
 
 from ops import REGISTRY
+from ops.core.axis_order import laid_in, order_without_gaps
 
 from ..base.errors import moved_error, unused_error
 from ..base.jit_door import SWEEPS, jitted
 from ..base.locks import new_lock
-from ..base.tensor import Tensor, Theme
+from ..base.tensor import Narrow, Tensor, Theme
 from ..base.untraced import untraced
 from ..history import propagate
 from ..history.chain import Chain, apply
 from ..history.changes import DOUBTS, check_unchanged
 from ..history.hooks import LEAVES
 from ..history.node import EdgeTensor
+from ..recording.laying import lie_within
 from ..recording.level import Layer
 from ..recording.packing import drop_later
 from ..recording.recorder import wrap
+from ..recording.version import increment
 from ..recording.views import materialise
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of
 from .cotangents import Tensors, as_cotangent, check_inputs, renamed, sequence
@@ -375,16 +378,29 @@ _adding = new_lock()
 
 
 def _accumulate(tensor: Tensor, box: list[Any]) -> None:
-    """Add an adjoint to ``.grad``: in place, or out of place if a history is being recorded."""
+    """Add an adjoint to ``.grad``: in place, or out of place if a history is being recorded.
+
+    In place too if ``.grad`` has a history from an earlier pass, which stays: whoever saved the value is found out.  A
+    new one lies in memory as the leaf does, if that is without gaps, else in rows.
+    """
     held = tensor._grad
     if isinstance(box[0], Tensor):
         g = box.pop()
-        tensor._grad = REGISTRY["clone"](g) if held is None else held + g
+        if held is not None:
+            tensor._grad = held + g
+            return
+        tensor._grad = REGISTRY["clone"](g)
+        if g._spec.ndim > 1:
+            lie_within(tensor._grad, order_without_gaps(tensor._data))
     elif held is None:
-        tensor._grad = wrap(own(box))
-    elif held._node is None:
+        value = own(box)
+        if value.ndim > 1 and not (value.flags.c_contiguous and tensor._data.flags.c_contiguous):
+            value = laid_in(order_without_gaps(tensor._data), value)
+        tensor._grad = wrap(value)
+    elif held._node is None or type(held) is Tensor or type(held) is Narrow:
         total = held._data if type(held._data) is np.ndarray else materialise(held)
         np.add(total, box[0], out=total)
+        increment(held, "backward()")
     else:
         tensor._grad = held + wrap(box.pop())
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ops import Op, Operators
+from ops.core.axis_order import Order
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -128,8 +129,16 @@ class TensorKind(Operators):
         """
         return True
 
-    def _lie_in_rows(self) -> None:
-        """Lie in memory in row-major order, as what a function has just made."""
+    def _components(self) -> Iterator[Any]:
+        """The ordinary tensors that it is made of: itself, or the parts of its layers."""
+        yield self
+
+    def _lie(self, order: Order) -> None:
+        """Lie in memory in an order of the axes, as what a function has just made."""
+
+    def _steps(self) -> tuple[int, ...] | None:
+        """How far it is in memory from one entry to the next, along each axis; None if that is not known."""
+        return None
 
     def _is_shared(self) -> bool:
         """Whether something beside this tensor holds its memory: a view, an array, a record."""
@@ -201,6 +210,10 @@ class TensorKind(Operators):
     def _write_at(self, index: Any, value: Any) -> bool:
         """Whether a value could be written at an index into the memory itself, past the other elements, and was."""
         return False
+
+    def _read(self, index: Any) -> Any:
+        """What is at an index that is more than one integer; what is picked lies in memory as NumPy has it."""
+        raise NotImplementedError
 
     def _with_value_at(self, index: Any, value: Any) -> Tensor:
         """A new tensor: this one with a value put at an index."""

@@ -11,14 +11,15 @@ import numpy as np
 
 import ops
 from ops import Op
-from ops.core.op import answers, shape_of
+from ops.core.axis_order import COLUMNS, OPERAND, OPERANDS
+from ops.core.op import answers, is_complex, shape_of
 
 from ..base.signatures import like, passing_on
 from ..base.tensor import Tensor
 from ..recording.calls import adaptor, also, axis_of, counted, derived, function_only
 from ..recording.creation import array_of
 from ..recording.functions import FUNCTIONS, METHODS, is_method
-from ..recording.in_rows import giving_rows
+from ..recording.laying import giving_rows, laid
 from ..recording.recorder import as_tensor, wrap
 from ..recording.short_ways import store
 from .shaping import along
@@ -151,6 +152,7 @@ def index_select(input: Tensor, dim: int, index: Any) -> Tensor:
 def index_add(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """The input with the entries of ``source`` added to those along one axis at indices that count from zero."""
     index = counted(input, dim, index, "index_add()")
+    check_source(input, source, "index_add()")
     source = source if alpha == 1 else source * alpha
     return ops.index_add(input, index, source, axis=axis_of(input, dim))
 
@@ -169,11 +171,55 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     return ops.take_along_axis(input, indices, axis=dim)
 
 
+def number_for(input: Tensor, value: Any, name: str) -> Any:
+    """A number that is put into a tensor, in the tensor's dtype, whatever that loses of a fraction.
+
+    Raises:
+        RuntimeError: if the number is complex and the tensor is not, or too large for it.
+    """
+    dtype = input._spec.dtype
+    if is_complex(value) and not input._spec.complex:
+        raise RuntimeError(f"{name}: a complex number does not fit into a tensor of {dtype}; put its .real part there")
+    if isinstance(value, Tensor):
+        return value if np.result_type(value._spec.dtype, dtype) == dtype else ops.cast(value, dtype=dtype)
+    if (
+        isinstance(value, int)
+        and dtype.kind == "i"
+        and not -(1 << 8 * dtype.itemsize - 1) <= value < 1 << (8 * dtype.itemsize - 1)
+    ):
+        raise RuntimeError(f"{name}: value cannot be converted to {dtype} without overflow; got {value}")
+    if dtype.kind in "biu":
+        return np.asarray(value).astype(dtype)[()]
+    return value
+
+
+def check_source(input: Tensor, source: Any, name: str) -> None:
+    """Raise a RuntimeError unless the numbers of a tensor can be put into another one without loss of their kind."""
+    if isinstance(source, Tensor) and not np.can_cast(source._spec.dtype, input._spec.dtype, "same_kind"):
+        raise RuntimeError(
+            f"{name} needs a source of the tensor's dtype, {input._spec.dtype}; got {source._spec.dtype}.\n"
+            f"Convert one of them first, as source.to({input._spec.dtype})."
+        )
+
+
+@adaptor
+@giving_rows
+def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
+    """The input, in its dtype, with one number put where the mask holds.
+
+    >>> import tape
+    >>> tape.arange(3).masked_fill(tape.tensor([True, False, False]), 7)
+    tensor([7, 1, 2])
+    """
+    return ops.masked_fill(input, mask, number_for(input, value, "masked_fill()"))
+
+
 @adaptor
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """The input with one number put at a vector of indices along one axis."""
     places = along(axis_of(input, dim), index._data)
-    return ops.index_put(input, value, index=places)
+    value = number_for(input, value, "index_fill()")
+    return laid(ops.index_put(input, value, index=places), OPERAND, (input,))
 
 
 @function_only
@@ -181,12 +227,12 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:
     """``input`` where the condition holds, else ``other``; the indices of true elements without them."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return as_tensor(ops.where(condition, input, other))
+    return laid(as_tensor(ops.where(condition, input, other)), OPERANDS, (condition, input, other))
 
 
 def _where(self: Tensor, condition: Any, other: Any) -> Tensor:
     """This tensor's elements where the condition holds, else those of ``other``."""
-    return ops.where(condition, self, other)
+    return laid(ops.where(condition, self, other), OPERANDS, (condition, self, other))
 
 
 METHODS["where"] = _where
@@ -196,7 +242,7 @@ METHODS["where"] = _where
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the elements that are not zero: a matrix with a row each, or a tuple of vectors."""
     found = np.nonzero(np.atleast_1d(input._data))
-    return tuple(map(wrap, found)) if as_tuple else wrap(np.stack(found, axis=1))
+    return tuple(map(wrap, found)) if as_tuple else laid(wrap(np.stack(found, axis=1)), COLUMNS, ())
 
 
 @adaptor

@@ -14,8 +14,8 @@ from ..base.errors import view_error
 from ..base.kind import Placement, TensorKind
 from ..base.tensor import Narrow, Tensor, Theme
 from ..recording.functionalising import functionalise, stay_on_the_line
-from ..recording.in_rows import lie_in_rows
 from ..recording.indexing import plain_index
+from ..recording.laying import lie, steps_of
 from ..recording.packing import before_overwriting
 from ..recording.recorder import bind, wrap
 from ..recording.version import is_shared
@@ -43,7 +43,8 @@ class EagerKind(Theme, TensorKind):
     _repeats = repeats
     _write_at = write_at
     _become = become
-    _lie_in_rows = lie_in_rows
+    _lie = lie
+    _steps = steps_of
 
     def _lookers(self) -> tuple[Tensor, list[tuple[Tensor, Steps]]] | None:
         base = base_of(self)

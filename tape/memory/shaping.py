@@ -109,6 +109,12 @@ passing_on(flatten, derived["flatten"])
 
 
 @adaptor
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one axis, row by row: a view where the memory lies so, without gaps, else a copy."""
+    return reshape(input.contiguous(), -1)
+
+
+@adaptor
 def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     """The ``axes`` in another order, one by one or in a tuple."""
     axes = sizes_of(axes, dims)

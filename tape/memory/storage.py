@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,22 @@ def place_in(origin: np.ndarray, array: np.ndarray, lanes: int) -> tuple[int, in
     start = part.ctypes.data - whole.ctypes.data
     fits = 0 <= start < step * whole.size and not any(s % step for s in (start, *part.strides))
     return (0, start // step, tuple([s // step for s in part.strides])) if fits else None
+
+
+LARGER: dict[int, np.ndarray] = {}
+"""All numbers of the memory of tensors that were resized to fewer, by their identity: they may grow into it again."""
+
+
+def _remember(tensor: Tensor) -> None:
+    """Note the memory of a tensor that is about to look at less of it, unless it is noted."""
+    k, known = id(tensor), LARGER.get(id(tensor))
+    if is_related(tensor) or (known is not None and owner(tensor._data) is owner(known)):
+        return
+    array = materialise(tensor)
+    if array.flags.c_contiguous:
+        if known is None:
+            weakref.finalize(tensor, LARGER.pop, k, None).atexit = False
+        LARGER[k] = array.reshape(-1)
 
 
 class Storage:
@@ -139,7 +156,7 @@ class StorageMethods(Theme):
         return self
 
     def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
-        """Give the tensor other ``sizes``: it goes on with the first numbers of its memory, and zeros behind them.
+        """Give the tensor other ``sizes``: it goes on with the numbers of its memory, and zeros behind them.
 
         Raises:
             RuntimeError: for a tensor that requires grad, and where views would have to grow with it.
@@ -161,7 +178,13 @@ class StorageMethods(Theme):
         size, base = math.prod(shape), base_of(self)
         room = storage_of(base)[1] + base._spec.size - storage_of(self)[1]
         if size <= room:
+            _remember(self)
             return self.as_strided_(shape, [math.prod(shape[k + 1 :]) for k in range(len(shape))])
+        known = LARGER.get(id(self))
+        if known is not None and owner(self._data) is owner(known) and size <= known.size and not is_related(self):
+            put_under(self, known[:size].reshape(shape))
+            increment(self, "resize_()")
+            return self
         if is_related(self):
             raise RuntimeError(
                 f"resize_() would need {size} numbers where there is memory for {room}, and memory that other tensors "

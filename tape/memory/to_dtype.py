@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.core.axis_order import OPERAND, ROWS
 
 from ..base import dtypes
-from ..base.device import check_device, check_layout, is_device
+from ..base.device import check_device, check_layout, contiguous_format, is_device
 from ..base.dtypes import check_dtype
 from ..base.tensor import Tensor, Theme
 from ..recording.calls import adaptor, function_only
 from ..recording.creation import array_of
 from ..recording.functions import METHODS
+from ..recording.laying import laid
 from ..recording.views import materialise
 
 
@@ -46,8 +48,8 @@ class DtypeMethods(Theme):
         copy = copy or flags[1:] == [True]
         wanted = check_dtype(dtype)
         if wanted is None or wanted == self.dtype:
-            return ops.clone(self) if copy else self
-        return ops.cast(self, dtype=wanted)
+            return laid(ops.clone(self), OPERAND, (self,)) if copy else self
+        return laid(ops.cast(self, dtype=wanted), OPERAND, (self,))
 
     def type_as(self, other: Tensor) -> Tensor:
         """The same numbers in another tensor's dtype."""
@@ -154,9 +156,9 @@ OLD_NAMES = {
 
 @adaptor
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy that stays in the history."""
+    """A copy that stays in the history and lies in memory as the tensor does, in a ``contiguous_format`` in rows."""
     check_layout(memory_format)
-    return ops.clone(input)
+    return laid(ops.clone(input), ROWS if memory_format == contiguous_format else OPERAND, (input,))
 
 
 @adaptor

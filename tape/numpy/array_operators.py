@@ -20,6 +20,7 @@ from ops import REGISTRY, Op, methods
 from ops.core.operators import COMPARISONS, install
 
 from ..base.tensor import Face, Tensor
+from ..recording.functions import OF_ARRAYS
 from ..recording.halves import as_of_arrays
 from ..recording.recorder import require_without_rules
 from ..recording.short_ways import binary, reflected, unary
@@ -39,11 +40,11 @@ FLOATS = frozenset({float, int})
 ORDERED = frozenset({"lt", "le", "gt", "ge"})
 """Comparisons that a tensor of complex numbers refuses, and NumPy does by the real parts first."""
 square, square_root, general_power = REGISTRY["square"], REGISTRY["sqrt"], REGISTRY["general_power"]
-_square = unary(square, depth=3)
+_square = unary(square, depth=3, as_operands=False)
 
 
 def _unary(op: Op) -> Callable[..., Any]:
-    short: Any = unary(op, depth=2) if op.kind == "elementwise" else op
+    short: Any = unary(op, depth=2, as_operands=False) if op.kind == "elementwise" else op
     is_size = op.symbol == "abs"
 
     def apply(self: Face) -> Any:
@@ -66,7 +67,9 @@ def _size(z: Any) -> Any:
 
 
 def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
-    short: Any = (reflected if is_reflected else binary)(op, depth=2) if op.kind == "elementwise" else None
+    short: Any = (
+        (reflected if is_reflected else binary)(op, depth=2, as_operands=False) if op.kind == "elementwise" else None
+    )
     name = op.symbol if op.symbol in COMPARISONS or not is_reflected else f"r{op.symbol}"
     ufunc, usual, in_face = ufunc_of(op), f"__{name}__", f"_{name}_of_array"
     is_power = op.symbol == "pow" and not is_reflected
@@ -94,7 +97,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
         else:
             way = ways.get(inside)
             if way is None:
-                way = ways[inside] = getattr(inside, in_face, None) or getattr(inside, usual)
+                way = ways[inside] = getattr(inside, in_face, None) or OF_ARRAYS[usual]
             is_narrow = x._spec.narrow or (isinstance(y, Tensor) and y._spec.narrow)
             z = as_of_arrays(way, x, y) if is_narrow else way(x, y)
             if not z._spec.shape:

@@ -36,7 +36,7 @@ def read(x: Face, index: Any) -> Any:
         if isinstance(x, Number):
             raise IndexError("invalid index to scalar variable.")
         np.empty(())[index]  # NumPy's own error
-    z: Tensor = tensor[index]
+    z: Tensor = tensor[index] if type(index) is int else tensor._read(index)
     if z._spec.shape or (type(index) is not int and has_ellipsis(index)):
         made: Any = new(Array)
         made._tensor = z if type(x) is Array else settled(z)

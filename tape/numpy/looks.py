@@ -14,6 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 import ops
+from ops.algebra.contraction import look_along
 
 from ..base.errors import note
 from ..base.tensor import Tensor
@@ -62,13 +63,8 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = False, **how: Any) -
     if terms is None or out is not None or how:
         return NotImplemented
     x, labels, wanted = terms
-    if len(labels) != x.ndim or not x.ndim or set(labels) != set(wanted) or len(set(wanted)) != len(wanted):
-        return NotImplemented
-    tensor = x._tensor
-    while (twice := next((k for k, name in enumerate(labels) if name in labels[:k]), None)) is not None:
-        tensor = ops.diagonal(tensor, offset=0, axis1=labels.index(labels[twice]), axis2=twice)
-        labels = [name for name in labels if name != labels[twice]] + [labels[twice]]
-    return array(ops.permute(tensor, axes=tuple(labels.index(name) for name in wanted)))
+    looked = look_along(x._tensor, labels, wanted)
+    return NotImplemented if looked is None else array(looked)
 
 
 def _terms(operands: tuple[Any, ...]) -> tuple[Any, list[Any], list[Any]] | None:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.core.axis_order import copied_in, order_of
 
 from ..base.device import check_device, check_layout
 from ..base.dtypes import check_dtype, default_for, get_default_dtype, kind_of
 from ..base.tensor import Face, Tensor, Theme
+from .laying import made_like
 from .leaf import leaf
 from .recorder import plain_array
 from .views import materialise
@@ -44,7 +46,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         )
     value = array_of(data, dtype)
     if value is data or np.may_share_memory(value, data if is_array else np.asarray(_strip(data))):
-        value = value.copy()
+        value = copied_in(order_of(value.shape, [value.strides]), value)
     return leaf(value if value.ndim else value[()], requires_grad, device)
 
 
@@ -167,7 +169,8 @@ def factories(name: str, make: Callable[..., np.ndarray], what: str, *, alike: b
         check_layout(memory_format)
         check_layout(memory_format)
         made = factory(input._spec.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
-        return beside(input, made) if alike else made
+        made = beside(input, made) if alike else made
+        return made_like(made, input)
 
     factory.__doc__ = f"A leaf {what}, of the shape ``size`` and the default dtype unless ``dtype`` says otherwise."
     like.__doc__ = f"A leaf {what}, of the shape and dtype of ``input`` unless ``dtype`` says otherwise."
@@ -200,7 +203,7 @@ def full_like(
 ) -> Tensor:
     """`full` of the shape and dtype of ``input``."""
     made = full(input._spec.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
-    return beside(input, made)
+    return made_like(beside(input, made), input)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

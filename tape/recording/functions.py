@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import ops
 from ops import REGISTRY, Op
 from ops.algebra.sparse import is_sparse, times, times_from_left
 from ops.core.arguments import argument_names, arguments_of
+from ops.core.axis_order import AS_COMPUTED
 from ops.core.differentiate import dtype_of
 
 from ..base.signatures import signature_of, signature_of_short, signed
 from ..base.tensor import Face, Tensor, Theme
-from .in_rows import in_rows
+from .laying import laid
 from .recorder import as_tensor, whole
 from .short_ways import binary, is_operand, reflected, store, unary
 from .wengert import current
@@ -202,24 +204,21 @@ def public(op: Op) -> Callable[..., Any]:
         signed(function, lambda: signature_of_short(op))
     else:
         signature: list[Signature] = []
-        lies_in_rows = op.rows
 
         def function(*args: Any, **kwargs: Any) -> Any:
             if not signature:
                 signature.append(Signature(op))
             if not kwargs:
-                result = tensors(signature[0].call(args, kwargs))
-                return in_rows(result) if lies_in_rows else result
+                return laid(tensors(signature[0].call(args, kwargs)), op.lies, args)
             out = kwargs.pop("out", None)
             dtype = kwargs.pop("dtype", None) if "dtype" in kwargs and "dtype" not in op.params else None
             if dtype is not None:
                 args = (ops.cast(args[0], dtype=dtype_of(dtype)), *args[1:])
-            result = tensors(signature[0].call(args, kwargs))
-            result = in_rows(result) if lies_in_rows else result
+            result = laid(tensors(signature[0].call(args, kwargs)), op.lies, (*args, *kwargs.values()))
             return result if out is None else store(result, out, op.name)
 
         if op.kind != "composite" and default_axis(op) is None:
-            function = whole(op, function, in_rows if op.rows and "keepdims" not in op.params else None)
+            function = whole(op, function, None if "keepdims" in op.params else partial(laid, how=op.lies))
         signed(function, lambda: signature_of(op, SPELLINGS))
 
     function.__name__ = function.__qualname__ = op.name
@@ -228,13 +227,15 @@ def public(op: Op) -> Callable[..., Any]:
     return function
 
 
-def _general(op: Op, is_reflected: bool = False) -> Callable[..., Any]:
+def _general(op: Op, is_reflected: bool = False, as_operands: bool = True) -> Callable[..., Any]:
     """An operator that is no elementwise op: a comparison, or the product of matrices, which may be sparse."""
+    lies = op.lies if as_operands else AS_COMPUTED
     sparsely = {(False, "matmul"): times_from_left, (True, "matmul"): lambda x, a: times(a, x)}
 
     def apply(self: Any, other: Any) -> Any:
         if is_operand(other):
-            return op(other, self) if is_reflected else op(self, other)
+            pair = (other, self) if is_reflected else (self, other)
+            return laid(op(*pair), lies, pair)
         product = sparsely.get((is_reflected, op.name))
         return product(self, other) if product is not None and is_sparse(other) else NotImplemented
 
@@ -244,13 +245,26 @@ def _general(op: Op, is_reflected: bool = False) -> Callable[..., Any]:
 def _forward(op: Op) -> Callable[..., Any]:
     if op.kind == "elementwise":
         return unary(op) if op.arity == 1 else binary(op)
-    return (lambda self: op(self)) if op.arity == 1 else _general(op)
+    return (lambda self: laid(op(self), op.lies, (self,))) if op.arity == 1 else _general(op)
 
 
 def _reflected(op: Op) -> Callable[..., Any]:
     if op.kind == "elementwise":
         return reflected(op)
     return _general(op, is_reflected=True)
+
+
+def _forward_of_array(op: Op) -> Callable[..., Any]:
+    """An operator of the tensor in the face of an array, which lies as NumPy has it, a frame further up."""
+    if op.kind == "elementwise":
+        return unary(op, 2, as_operands=False) if op.arity == 1 else binary(op, depth=2, as_operands=False)
+    return (lambda self: op(self)) if op.arity == 1 else _general(op, as_operands=False)
+
+
+def _reflected_of_array(op: Op) -> Callable[..., Any]:
+    if op.kind == "elementwise":
+        return reflected(op, depth=2, as_operands=False)
+    return _general(op, is_reflected=True, as_operands=False)
 
 
 def is_method(op: Op) -> bool:
@@ -300,4 +314,6 @@ class OperatorMethods(Theme):
 
 IRREGULAR = {"__pow__", "__pos__"}
 """Operators that are more than their op: the one stands above, the other in `tape.memory.to_dtype`."""
+OF_ARRAYS = ops.methods(_forward_of_array, _reflected_of_array)
+"""Python's operators by name, for the tensor in the face of an array that is no plain one."""
 ops.install(OperatorMethods, {k: f for k, f in ops.methods(_forward, _reflected).items() if k not in IRREGULAR})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from _thread import get_ident
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy as np
 import ops
 
 from ..base.spec import spec, spec_of
-from ..base.tensor import Face, Tensor, Theme
+from ..base.tensor import Face, Narrow, Tensor, Theme
 from .inference import alike
-from .recorder import LARGE, getframe, new
-from .views import WATCH, views_of
+from .laying import is_array, laid_as_picked
+from .recorder import LARGE, getframe, new, user_frame
+from .views import WATCH, is_row, views_of
 from .wengert import EVER_INFERRED, LISTS, current
 
 SELECT = ops.select.code
@@ -52,14 +54,9 @@ class IndexMethods(Theme):
         (tensor([3., 5.]), tensor([1., 2.]))
         """
         if type(index) is not int:
-            index = without_faces(index)
-            if type(index) is list:
-                index = parts_of_list(index)
-            try:
-                plain = plain_index(index, own=self._node is not None and current().recording)
-            except LayeredIndex as layered:
-                return layered.read(self, index)
-            return ops.getitem(self, index=plain)
+            z = self._read(index)
+            is_view = getattr(z, "_of", None) is not None
+            return z if is_view or z._spec.ndim < 2 else laid_as_picked(z, self, index)
         spec = self._spec
         if not spec.shape:
             raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
@@ -99,6 +96,44 @@ class IndexMethods(Theme):
             wengert.scan()
         return result
 
+    def __iter__(self) -> Iterator[Tensor]:
+        """The entries along the first axis, all of which are views of the tensor, as `unbind` gives them.
+
+        Raises:
+            TypeError: of a tensor without axes.
+        """
+        if not self._spec.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(_rows(self) if type(self) in PLAIN else self.unbind())
+
+    def _read(self, index: Any) -> Tensor:
+        """``x[index]`` for any index but one integer; what is picked lies in memory as NumPy has it."""
+        index = without_faces(index)
+        if type(index) is list:
+            index = parts_of_list(index)
+        try:
+            plain = plain_index(index, own=self._node is not None and current().recording)
+        except LayeredIndex as layered:
+            return layered.read(self, index)
+        return ops.getitem(self, index=plain)
+
+
+PLAIN: frozenset[type] = frozenset({Tensor, Narrow})
+
+
+def _rows(x: Tensor) -> list[Tensor]:
+    """The entries of a plain tensor along its first axis."""
+    wengert = current()
+    before = wengert.where
+    try:
+        wengert.where = before or user_frame(getframe(2))
+        rows = [x[i] for i in range(x._spec.shape[0])]
+    finally:
+        wengert.where = before
+    for i, row in enumerate(rows):
+        is_row(row, x, i)
+    return rows
+
 
 def without_faces(index: Any) -> Any:
     """An index with the tensors of arrays that are recorded."""
@@ -115,7 +150,7 @@ def parts_of_list(index: list[Any]) -> Any:
 
     NumPy would read lists of numbers in a list as one array, so it warns.
     """
-    if not any(isinstance(i, (list, tuple, slice, np.ndarray, Tensor)) or i is None or i is Ellipsis for i in index):
+    if is_array(index):
         return index
     warnings.warn(
         "a list of lists, slices or tensors as an index is read as one index for each axis: x[[i, j]] as x[i, j].\n"

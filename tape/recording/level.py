@@ -17,11 +17,13 @@ from typing import Any
 
 import ops
 from ops import Op
+from ops.shapes.index import is_basic
 
 from ..base.tensor import Tensor
 from .functionalising import functionalise
 from .indexing import LayeredIndex, plain_index
 from .kept_values import tell_of_kept
+from .laying import laid_as_picked
 from .wengert import current, key, operands_of
 
 depths = itertools.count()
@@ -251,7 +253,14 @@ class Layer(Tensor):
         """The tensors that this one is made of."""
         return (self._primal,)
 
+    def _components(self) -> Iterator[Tensor]:
+        return components(self)
+
     def __getitem__(self, index: Any) -> Tensor:
+        z = self._read(index)
+        return z if z._spec.ndim < 2 or is_basic(index) else laid_as_picked(z, self, index)
+
+    def _read(self, index: Any) -> Tensor:
         try:
             plain = plain_index(index)
         except LayeredIndex:

@@ -239,16 +239,16 @@ def bind(
     return made
 
 
-def whole(op: Op, general: Callable[..., Any], lay: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
+def whole(op: Op, general: Callable[..., Any], lay: Callable[..., Any] | None = None) -> Callable[..., Any]:
     """A function of all elements of a tensor, unless it is told more: what is left then is `general`.
 
     Args:
-        lay: what lays results in memory that have axes.
+        lay: what lays results in memory that have axes, for the ``operands``.
     """
 
     def apply(*args: Any, **kwargs: Any) -> Any:
         if not kwargs and len(args) == 1 and type(args[0]) is Tensor:
-            return bind(op, args, {}) if lay is None else lay(bind(op, args, {}))
+            return bind(op, args, {}) if lay is None else lay(bind(op, args, {}), operands=args)
         return general(*args, **kwargs)
 
     return apply

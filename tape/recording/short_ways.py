@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.core.axis_order import AS_COMPUTED, laid_like
 from ops.core.op import HOLOMORPHIC
 
 from ..base.errors import misfit
 from ..base.spec import spec_of
 from ..base.tensor import Tensor
+from .laying import laid
 from .recorder import LARGE, MANY, as_tensor, forward_of, getframe, new, wrap
 from .wengert import LISTS, current
 
@@ -26,24 +28,30 @@ SHORT: list[tuple[Any, Op]] = []
 """The closures made here, which evaluate their op by the ``forward``, or ``for_many`` elements, that they hold."""
 
 
-def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
-    """``bind`` for an elementwise op of one operand, called `depth` frames below the user's."""
+def unary(op: Op, depth: int = 1, as_operands: bool = True) -> Callable[[Tensor], Tensor]:
+    """``bind`` for an elementwise op of one operand, called `depth` frames below the user's.
+
+    Results lie in memory `as_operands` of tensors do in PyTorch, or as NumPy has them.
+    """
     forward, code = op.forward, op.code
     for_many = forward_of(op) if op.hints.lanes_first else None
     needs = op.needs((0,))
     keep_x, keep_z = op.operands[0] in needs, "z" in needs
-    real_only = op.complex is not HOLOMORPHIC
+    real_only, turns = op.complex is not HOLOMORPHIC, as_operands and not isinstance(forward, np.ufunc)
+    lies = op.lies if as_operands else AS_COMPUTED
 
     def apply(input: Any, *, out: Any = None) -> Any:
         if out is not None:
             return store(apply(input), out, op.name)
         if type(input) is not Tensor:
-            return as_tensor(op(input))
+            return laid(as_tensor(op(input)), lies, (input,))
         if real_only and input._spec.complex:
             return op(input)
         x = input._data
         ref = input._node
         z = forward(x) if for_many is None or x.size < MANY else for_many(x)
+        if turns and z.ndim > 1 and not x.flags.c_contiguous:
+            z = laid_like(z, x)
         try:
             wengert = LISTS[get_ident()]
         except KeyError:
@@ -75,14 +83,15 @@ def unary(op: Op, depth: int = 1) -> Callable[[Tensor], Tensor]:
     return apply
 
 
-def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
-    """``bind`` for an elementwise op of two operands, called `depth` frames below the user's."""
+def binary(op: Op, *, depth: int = 1, as_operands: bool = True) -> Callable[[Any, Any], Tensor]:
+    """``bind`` for an elementwise op of two operands, called `depth` frames below the user's (see `unary`)."""
     forward, code = forward_of(op), op.code
     needs_x, needs_y = op.needs((0,)), op.needs((1,))
     x_for_x, y_for_x, z_for_x = (name in needs_x for name in (*op.operands, "z"))
     x_for_y, y_for_y, z_for_y = (name in needs_y for name in (*op.operands, "z"))
-    number = with_number(op, reflected=False, depth=depth + 1)
-    real_only = op.complex is not HOLOMORPHIC
+    number = with_number(op, reflected=False, depth=depth + 1, as_operands=as_operands)
+    real_only, turns = op.complex is not HOLOMORPHIC, not isinstance(forward, np.ufunc)
+    lies = op.lies if as_operands else AS_COMPUTED
 
     def apply(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
@@ -103,6 +112,8 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
             z = forward(x, y)
         except ValueError as error:
             raise misfit(op, (x, y), error) from None
+        if as_operands and z.ndim > 1 and not (x.flags.c_contiguous and (not turns or y.flags.c_contiguous)):
+            z = laid_like(z, x, y)
         try:
             wengert = LISTS[get_ident()]
         except KeyError:
@@ -142,15 +153,16 @@ def binary(op: Op, *, depth: int = 1) -> Callable[[Any, Any], Tensor]:
 
     def general(input: Any, other: Any) -> Any:
         check_operand(op, other)
-        return as_tensor(op(input, other)) if is_operand(other) else NotImplemented
+        return laid(as_tensor(op(input, other)), lies, (input, other)) if is_operand(other) else NotImplemented
 
     SHORT.append((apply, op))
     return apply
 
 
-def reflected(op: Op, *, depth: int = 1) -> Callable[[Tensor, Any], Tensor]:
+def reflected(op: Op, *, depth: int = 1, as_operands: bool = True) -> Callable[[Tensor, Any], Tensor]:
     """`binary` for a tensor that stands on the right, as in ``2 - x``."""
-    number, ahead = with_number(op, reflected=True, depth=depth + 1), binary(op, depth=depth + 1)
+    number = with_number(op, reflected=True, depth=depth + 1, as_operands=as_operands)
+    ahead, lies = binary(op, depth=depth + 1, as_operands=as_operands), op.lies if as_operands else AS_COMPUTED
 
     def apply(self: Any, other: Any) -> Any:
         kind = type(other)
@@ -162,23 +174,26 @@ def reflected(op: Op, *, depth: int = 1) -> Callable[[Tensor, Any], Tensor]:
         if kind is Tensor and type(self) is Tensor:
             return ahead(other, self)
         check_operand(op, other)
-        return as_tensor(op(other, self)) if is_operand(other) else NotImplemented
+        return laid(as_tensor(op(other, self)), lies, (other, self)) if is_operand(other) else NotImplemented
 
     return apply
 
 
-def with_number(op: Op, *, reflected: bool, depth: int) -> Callable[[Tensor, float], Tensor]:
+def with_number(op: Op, *, reflected: bool, depth: int, as_operands: bool = True) -> Callable[[Tensor, float], Tensor]:
     """`binary` for a tensor and a plain number, which stands beside the row's values and is never released."""
     forward, code = forward_of(op), op.code
     needs = op.needs((int(reflected),))
     keep, keep_z = op.operands[int(reflected)] in needs, "z" in needs
-    real_only = op.complex is not HOLOMORPHIC
+    real_only, turns = op.complex is not HOLOMORPHIC, as_operands and not isinstance(forward, np.ufunc)
+    in_rows = as_operands and reflected and op.symbol == "pow"
 
     def apply(self: Tensor, other: float) -> Tensor:
         if real_only and self._spec.complex:
             return op(other, self) if reflected else op(self, other)
         x, ref = self._data, self._node
         z = forward(other, x) if reflected else forward(x, other)
+        if turns and z.ndim > 1 and not x.flags.c_contiguous:
+            z = np.ascontiguousarray(z) if in_rows else laid_like(z, x)
         try:
             wengert = LISTS[get_ident()]
         except KeyError:

@@ -175,22 +175,30 @@ def look_of(view: Tensor) -> ViewStep | None:
     """How a view is made of its parent; None for a tensor that is no view.
 
     A view as it is made holds less: the short way of ``x[i]`` the parent alone, or with the index where
-    nothing was recorded; `attach` its own arguments.
+    nothing was recorded, or it is a row among others; `attach` its own arguments.
     """
     of = getattr(view, "_of", None)
     if of is None or type(of) is ViewStep:
         return of
     if type(of) is not tuple:
         of = of, SELECT, {"index": row_of(view._node)[PARAMS][0]}, True, None
-    elif len(of) == 3:
-        of = of[0], SELECT, {"index": of[1]}, of[2], None
+        is_alone = True
+    else:
+        is_alone = len(of) == 3 or (len(of) == 5 and of[4] is None)
+        of = of if len(of) == 5 else (of[0], SELECT, {"index": of[1]}, of[2], None)
     parent, op, params, recording, output = of
     step = op.name, tuple(params.items()), output
-    bar = (None if output is None else SEVERAL) if recording else INFERRED if recording is None else UNTRACKED
+    bar = (None if is_alone else SEVERAL) if recording else INFERRED if recording is None else UNTRACKED
     made = view._of = _look(parent, (step,), bar)
     if made.parent is not parent:
         _move(view, made.parent)
     return made
+
+
+def is_row(view: Tensor, parent: Tensor, index: int) -> None:
+    """Note of a view that ``x[i]`` has just made that it is one of all rows, as those that `unbind` gives are."""
+    of = view._of
+    view._of = parent, index, of[2] if type(of) is tuple else True, SEVERAL
 
 
 def _move(view: Tensor, parent: Tensor) -> None:
@@ -206,7 +214,8 @@ def infer(view: Tensor) -> None:
     """Note of a view just made that this was in inference mode: whether it was recorded is then None."""
     of = getattr(view, "_of", None)
     if type(of) is tuple:
-        view._of = (*of[:2], None) if len(of) == 3 else (*of[:3], None, of[4])
+        place = 3 if len(of) == 5 else 2
+        view._of = (*of[:place], None, *of[place + 1 :])
 
 
 def _look(parent: Tensor, steps: Steps, bar: str | None) -> ViewStep:

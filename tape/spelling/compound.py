@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import ops
+from ops.algebra.contraction import explicit_subscripts, look_along, order_of_contraction
+from ops.core.axis_order import COLUMNS, OPERAND, ROWS
 
 from ..base.signatures import passing_on
 from ..base.tensor import Tensor
@@ -20,15 +23,15 @@ from ..memory.shaping import along, broadcast_shapes, expand
 from ..recording.calls import adaptor, axis_of, derived, function_only, method, sizes_of
 from ..recording.creation import array_of, as_tensor
 from ..recording.functions import FUNCTIONS, METHODS
-from ..recording.in_rows import in_rows
+from ..recording.laying import giving_rows, in_rows, laid, laid_by
 from ..recording.recorder import wrap
 
 
-def _adding(name: str, product: Callable[[Any, Any], Any], formula: str) -> None:
+def _adding(name: str, product: Callable[[Any, Any], Any], formula: str, lies: str = ROWS) -> None:
     def added(input: Any, first: Any, second: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         z = product(first, second)
         z = z if alpha == 1 else z * alpha
-        return z if beta == 0 else z + (input if beta == 1 else input * beta)
+        return z if beta == 0 else laid(z + (input if beta == 1 else input * beta), lies, (input,))
 
     added.__name__ = added.__qualname__ = name
     added.__doc__ = f"β × input + α × {formula}, where α is ``alpha`` and β ``beta``; an input of weight 0 is not read."
@@ -37,7 +40,7 @@ def _adding(name: str, product: Callable[[Any, Any], Any], formula: str) -> None
 
 
 _adding("addmv", ops.matmul, "matrix × vector")
-_adding("addr", ops.outer, "the outer product of two vectors")
+_adding("addr", ops.outer, "the outer product of two vectors", OPERAND)
 _adding("baddbmm", ops.matmul, "matrix × matrix, for each pair of two batches")
 _adding("addbmm", lambda a, b: ops.sum(ops.matmul(a, b), axis=0), "the sum of matrix × matrix over two batches")
 
@@ -74,7 +77,7 @@ def _replaced(input: Tensor, src: Any, view: Callable[[Any], Any]) -> Tensor:
     Raises:
         RuntimeError: if it has another.
     """
-    made = ops.clone(input)
+    made = laid(ops.clone(input), OPERAND, (input,))
     place, src = view(made), as_tensor(src)
     if place._spec.shape != src._spec.shape:
         raise RuntimeError(f"src must have the shape of what it replaces, {place._spec.shape}; got {src._spec.shape}")
@@ -147,6 +150,7 @@ def dist(input: Any, other: Any, p: float = 2.0) -> Tensor:
 
 
 @adaptor
+@giving_rows
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """The entries along one axis, each scaled so that its p-norm is ``maxnorm`` at most; p may be ∞.
 
@@ -167,7 +171,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
 @adaptor
 def inverse(input: Tensor) -> Tensor:
     """The inverse of a matrix, or of each of several."""
-    return ops.inv(input)
+    return laid(ops.inv(input), COLUMNS, ())
 
 
 @adaptor
@@ -224,13 +228,13 @@ def isneginf(input: Tensor) -> Tensor:
 @adaptor
 def msort(input: Tensor) -> Tensor:
     """The entries sorted along the first axis, values alone."""
-    return ops.sort(input, axis=0)[0]
+    return laid(ops.sort(input, axis=0)[0], OPERAND, (input,))
 
 
 @adaptor
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of ``length`` entries along one axis, from ``start`` on."""
-    return ops.clone(input.narrow(dim, start, length))
+    return in_rows(ops.clone(input.narrow(dim, start, length)))
 
 
 for _name in ("renorm", "ldexp", "logit", "heaviside"):
@@ -365,8 +369,13 @@ def einsum(*operands: Any, **named: Any) -> Tensor:
     """
     listed = _listed(operands[1:])
     operands = operands if listed is None else (operands[0], *listed)
+    subscripts, arrays = explicit_subscripts(operands)
+    if len(arrays) == 1 and isinstance(arrays[0], Tensor):
+        looked = look_along(arrays[0], *subscripts.split("->"))
+        if looked is not None:
+            return looked
     z: Tensor = derived["einsum"](*operands, **named)
-    return z
+    return laid_by(z, arrays, partial(order_of_contraction, subscripts))
 
 
 passing_on(einsum, derived["einsum"], gives="Tensor")

@@ -7,9 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 import ops
+from ops.core.axis_order import COLUMNS
 
 from ..base.tensor import Tensor
 from ..recording.calls import adaptor
+from ..recording.laying import laid
 from ..recording.recorder import wrap
 
 
@@ -50,6 +52,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SvdWithV:
             [1., 0.]])
     """
     u, s, vh = ops.svd(input, full_matrices=not (some and compute_uv))
+    u, vh = laid((u, vh), COLUMNS, ())
     if compute_uv:
         return SvdWithV(u, s, ops.mT(vh).conj())
     return SvdWithV(wrap(np.zeros(u.shape, u.dtype)), s, wrap(np.zeros(vh.shape, vh.dtype)))
@@ -64,7 +67,7 @@ def qr(input: Tensor, some: bool = True) -> Qr:
     """
     if not some and input.shape[-2] > input.shape[-1]:
         raise ValueError("qr has a derivative in its reduced form; some=False needs a wide or square matrix")
-    return Qr(*ops.qr(input))
+    return Qr(*laid(ops.qr(input), COLUMNS, ()))
 
 
 @adaptor

@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops.core.axis_order import OPERAND
 from ops.shapes.index import cells_along
 
 from ..base.signatures import passing_on
 from ..base.tensor import Tensor
+from ..memory.choosing import check_source, number_for
 from ..memory.inplace import inplace
 from ..memory.shaping import along
 from ..recording.calls import adaptor, axis_of, counted, derived, method
 from ..recording.creation import as_tensor
 from ..recording.functions import FUNCTIONS
-from ..recording.in_rows import giving_rows, in_rows
 from ..recording.indexing import plain_index
+from ..recording.laying import giving_rows, laid
 
 
 @adaptor
@@ -33,7 +35,9 @@ def index_put(input: Tensor, indices: Any = None, values: Any = None, accumulate
         return derived["index_put"](input, indices if values is None else values, accumulate=accumulate, **named)
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"index_put() takes a tuple of index tensors; got {type(indices).__name__}. Write (index,).")
-    return in_rows(ops.index_put(input, values, index=plain_index(tuple(indices), own=True), accumulate=accumulate))
+    check_source(input, values, "index_put()")
+    z = ops.index_put(input, values, index=plain_index(tuple(indices), own=True), accumulate=accumulate)
+    return laid(z, OPERAND, (input,))
 
 
 passing_on(index_put, derived["index_put"])
@@ -44,6 +48,7 @@ passing_on(index_put, derived["index_put"])
 def index_copy(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
     """The input with the entries of ``source`` put at a vector of indices, which count from zero, along one axis."""
     places = counted(input, dim, plain_index(index, own=True), "index_copy()")
+    check_source(input, source, "index_copy()")
     return ops.index_put(input, source, index=along(axis_of(input, dim), places))
 
 
@@ -60,6 +65,7 @@ def masked_scatter(input: Tensor, mask: Any, source: Any) -> Tensor:
     tensor([1., 0., 2.])
     """
     holds = np.broadcast_to(mask._data if isinstance(mask, Tensor) else mask, input._spec.shape)
+    check_source(input, source, "masked_scatter()")
     source, count = as_tensor(source), int(np.count_nonzero(holds))
     if source._spec.size < count:
         raise RuntimeError(
@@ -72,9 +78,11 @@ def masked_scatter(input: Tensor, mask: Any, source: Any) -> Tensor:
 @adaptor
 def put(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Tensor:
     """The input with values put at places that are counted through the flattened tensor."""
+    check_source(input, source, "put()")
     flat = ops.reshape(input, shape=(-1,))
     places = plain_index(index, own=True)
-    return ops.reshape(ops.index_put(flat, source, index=places, accumulate=accumulate), shape=input._spec.shape)
+    z = ops.reshape(ops.index_put(flat, source, index=places, accumulate=accumulate), shape=input._spec.shape)
+    return laid(z, OPERAND, (input,))
 
 
 def _reaching(input: Tensor, dim: int, index: Any, src: Any, name: str) -> tuple[np.ndarray, Tensor]:
@@ -83,6 +91,7 @@ def _reaching(input: Tensor, dim: int, index: Any, src: Any, name: str) -> tuple
     Raises:
         IndexError, RuntimeError: both in one, if an index is negative or too large.
     """
+    check_source(input, src, name)
     places, source = counted(input, dim, plain_index(index, own=True), name), as_tensor(src)
     if not source._spec.shape:
         source = ops.broadcast_to(source, shape=places.shape)
@@ -105,7 +114,9 @@ def scatter(
     tensor([[5., 0., 0.],
             [0., 0., 5.]])
     """
-    places, source = _reaching(input, dim, index, value if src is None else src, "scatter()")
+    number = value if src is None else src
+    src = number if isinstance(number, Tensor) and number._spec.shape else number_for(input, number, "scatter()")
+    places, source = _reaching(input, dim, index, src, "scatter()")
     axis = axis_of(input, dim)
     if reduce is not None:
         _check_reduction("scatter", reduce, ("add", "multiply"))
@@ -148,10 +159,12 @@ def scatter_reduce(input: Tensor, dim: int, index: Any, src: Any, reduce: str, *
 
 
 @adaptor
+@giving_rows
 def index_reduce(input: Tensor, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Tensor:
     """`scatter_reduce` of whole entries along one axis: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``."""
     _check_reduction("index_reduce", reduce, REDUCTIONS[1:])
     places = counted(input, dim, plain_index(index, own=True), "index_reduce()")
+    check_source(input, source, "index_reduce()")
     return ops.index_reduce(input, axis_of(input, dim), places, as_tensor(source), reduce, include_self)
 
 

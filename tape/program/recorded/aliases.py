@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ops import REGISTRY, Op
+from ops.core.axis_order import Order, empty_in, lies_in
 from ops.core.batching_index import parts_of
 from ops.shapes.overwriting import Steps, look
 
@@ -359,12 +360,18 @@ def _lay(trace: Any, row: int, memory: SharedMemory) -> None:
             trace.values[row] = laid(value, first)
 
 
-def lay_in_rows(tensor: TracedMemory) -> None:
-    """Let what a function has just made lie in memory in row-major order, as in eager execution."""
+def lay(tensor: TracedMemory, order: Order) -> None:
+    """Let what a function has just made lie in memory in an order of its axes, as in eager execution."""
     values = tensor._trace.values
     value = values[tensor._row]
-    if getattr(tensor, "_look", None) is None and not is_ordered(value):
-        values[tensor._row] = laid(value, np.empty(tensor._spec.shape, tensor._spec.dtype))
+    if getattr(tensor, "_look", None) is None and not (is_ordered(value) if order is None else _lies_in(value, order)):
+        values[tensor._row] = laid(value, empty_in(order, tensor._spec.shape, tensor._spec.dtype))
+
+
+def _lies_in(value: Any, order: Order) -> bool:
+    """Whether a value of a list is known to lie in an order of its axes."""
+    known = lying(value)
+    return known is not None and lies_in(np.asarray(known), order)
 
 
 def check_sure(trace: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import ops
 from ops import Op
 from ops.algebra.sparse import yielding
+from ops.shapes.index import is_basic
 from ops.shapes.overwriting import look
 
 from ...base.device import check_layout
@@ -18,6 +19,7 @@ from ...base.spec import Spec
 from ...base.tensor import Face, Narrow, Tensor
 from ...history.hooks import RemovableHandle
 from ...recording.indexing import without_faces
+from ...recording.laying import laid_as_picked
 from ...recording.level import Layer, innermost, live
 from ...recording.numpy_bridge import numpy_error
 from .aliases import DETACHED, check_sure, contiguous, link, memory_of, read, seal, strides_of
@@ -212,6 +214,10 @@ class Traced(TracedMemory):
         return np.asarray(self.numpy(), dtype=dtype)
 
     def __getitem__(self, index: Any) -> Tensor:
+        z = self._read(index)
+        return z if z._spec.ndim < 2 or is_basic(index) else laid_as_picked(z, self, index)
+
+    def _read(self, index: Any) -> Tensor:
         index = int(index) if isinstance(index, np.integer) else index
         short = (type(index) is int or type(index) is tuple) and not self._spec.narrow
         found = read(self, index) if short else None

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 import ops
+from ops.core.axis_order import Order
 from ops.shapes.overwriting import look
 
 from ...base.errors import view_error
@@ -17,8 +18,9 @@ from ...memory.storage import place_in
 from ...memory.writing import check_fits
 from ...recording.functionalising import functionalise
 from ...recording.recorder import plain_array, plain_number
-from .aliases import become, check_free, fill, is_part, is_shared, lay_in_rows, lies_there, memory_of, put
+from .aliases import become, check_free, fill, is_part, is_shared, lay, lies_there, memory_of, put
 from .cells import CellPlace, place_of
+from .later import lying
 from .trace import Trace, escaped
 from .traced_index import AT_PLACES, has_places
 
@@ -59,8 +61,15 @@ class TracedMemory(Tensor):
             view._stand_for_view(self)
         return True
 
-    def _lie_in_rows(self) -> None:
-        lay_in_rows(self)
+    def _lie(self, order: Order) -> None:
+        lay(self, order)
+
+    def _steps(self) -> tuple[int, ...] | None:
+        value = lying(self._trace.values[self._row])
+        memory, steps = getattr(self, "_look", (None, None))
+        if value is None and memory is not None and steps is not None and memory.first is not None:
+            value = look(memory.first, steps)
+        return None if value is None else np.asarray(value).strides
 
     def _lookers(self) -> Any:
         memory, _ = memory_of(self)

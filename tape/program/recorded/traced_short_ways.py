@@ -13,12 +13,14 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
+from ops.core.axis_order import laid_like
 
 from ...memory.inplace import NOT_AUGMENTED
 from ...recording.functions import IRREGULAR, is_short
+from ...recording.laying import laid
 from ...recording.recorder import getframe
 from ...recording.short_ways import is_operand
-from .later import Later, of_pair
+from .later import Later, is_ordered, lying, of_pair
 from .raising import handling, raises
 from .trace import NUMBER, spec_for
 
@@ -39,11 +41,13 @@ def of_number(op: Op, x: Any) -> Any:
 
 
 def short_way(
-    op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any], whole: Any = None, given: Any = None
-) -> Callable[..., Any]:
+    op: Op, reflected: bool, depth: int, own: Any, otherwise: Callable[..., Any], whole: Any = None, given: Any = None,
+    as_operands: bool = False,
+) -> Callable[..., Any]:  # fmt: skip
     """An operator between two recorded values of a class, or one and a plain number; of all others, `otherwise`.
 
-    Those that hold integers may be of a class of their own, `whole`, and arguments too, `given`.
+    Those that hold integers may be of a class of their own, `whole`, and arguments too, `given`.  Results lie in memory
+    `as_operands` do in PyTorch, or as NumPy has them.
     """
     whole = own if whole is None else whole
     forward, code, float64 = op.forward, op.code, np.float64
@@ -87,6 +91,8 @@ def short_way(
                 shape = NUMBER if type(z) is float64 else spec_for(z)
         except (ValueError, TypeError):  # it is raised again, explained
             return otherwise(self, other)
+        if as_operands and not numbers and shape is not None and shape.ndim > 1:
+            z = _laid(trace, z, u, v)
         if shape is None or (handling(None) is not trace.calm and raises()):
             return otherwise(self, other)  # which refuses, or computes
         made = own() if shape is NUMBER or shape.inexact or shape.dtype.kind == "b" else whole()
@@ -107,15 +113,28 @@ def short_way(
     return apply
 
 
-def tensors_way(op: Op, reflected: bool, depth: int, own: Any, given: Any) -> Callable[..., Any]:
+def _laid(trace: Any, z: Any, u: Any, v: Any) -> Any:
+    """What eager execution has of two operands, as tensors lie: how large arrays do may not be known."""
+    if is_ordered(u) and is_ordered(v):
+        return z
+    if type(z) is Later:
+        trace.unsure = True
+        return z
+    return laid_like(z, *[x for x in map(lying, (u, v)) if isinstance(x, np.ndarray)])
+
+
+def tensors_way(
+    op: Op, reflected: bool, depth: int, own: Any, given: Any, as_operands: bool = True
+) -> Callable[..., Any]:
     """An operator between two tensors being recorded, or one and a plain number."""
 
     def otherwise(self: Any, other: Any) -> Any:
         if not is_operand(other):
             return NotImplemented
-        return op(other, self) if reflected else op(self, other)
+        pair = (other, self) if reflected else (self, other)
+        return laid(op(*pair), op.lies, pair) if as_operands else op(*pair)
 
-    return short_way(op, reflected, depth, own, otherwise, given=given)
+    return short_way(op, reflected, depth, own, otherwise, given=given, as_operands=as_operands)
 
 
 def operators(own: Any, given: Any) -> dict[str, Callable[..., Any]]:
@@ -133,15 +152,15 @@ def operators(own: Any, given: Any) -> dict[str, Callable[..., Any]]:
                 found[f"__{name}__"] = _unary(op)
             continue
         found[f"__{name}__"] = tensors_way(op, False, 1, own, given)
-        found[f"_{name}_of_array"] = tensors_way(op, False, 2, own, given)
+        found[f"_{name}_of_array"] = tensors_way(op, False, 2, own, given, as_operands=False)
         if name not in NOT_AUGMENTED:
             found[f"__r{name}__"] = tensors_way(op, True, 1, own, given)
-            found[f"_r{name}_of_array"] = tensors_way(op, True, 2, own, given)
+            found[f"_r{name}_of_array"] = tensors_way(op, True, 2, own, given, as_operands=False)
     return found | {"__pow__": _power(tensors_way(REGISTRY["pow"], False, 2, own, given))}
 
 
 def _unary(op: Op) -> Callable[..., Any]:
-    return lambda self: op(self)
+    return lambda self: laid(op(self), op.lies, (self,))
 
 
 def _power(otherwise: Callable[..., Any]) -> Callable[..., Any]:
