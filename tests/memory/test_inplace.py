@@ -146,7 +146,7 @@ CHANGED = {
     "a view": lambda y: y[1:].add_(1),
     "a detached twin": lambda y: y.detach().zero_(),
     "an element": lambda y: y[1].zero_(),
-    "an iteration": lambda y: [row.add_(1) for row in y],
+    "row after row": lambda y: [y[i].add_(1) for i in range(len(y))],
 }
 
 

@@ -263,7 +263,7 @@ MISTAKES = {
     "complex into real": (lambda z: tape.ones(3).fill_(1j), ["complex number does not fit"]),
     "complex into an element": (lambda z: tape.ones(3).__setitem__(0, 1j), ["do not fit into a tensor of float64"]),
     "complex added to real": (lambda z: tape.ones(3).add_(z), ["complex128", "float64"]),
-    "complex among real": (lambda z: tape.ones(3).index_add(0, tape.arange(3), z), ["x is float64 while y is complex"]),
+    "complex among real": (lambda z: tape.ones(3).index_add(0, tape.arange(3), z), ["float64; got complex128"]),
 }  # fmt: skip
 
 
