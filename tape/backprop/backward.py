@@ -398,11 +398,26 @@ def _accumulate(tensor: Tensor, box: list[Any]) -> None:
             value = laid_in(order_without_gaps(tensor._data), value)
         tensor._grad = wrap(value)
     elif held._node is None or type(held) is Tensor or type(held) is Narrow:
-        total = held._data if type(held._data) is np.ndarray else materialise(held)
-        np.add(total, box[0], out=total)
-        increment(held, "backward()")
+        _add_in_place(held, box[0])
     else:
         tensor._grad = held + wrap(box.pop())
+
+
+def _add_in_place(held: Tensor, g: Any) -> None:
+    """Add to what a tensor holds, and count that as a change if something else, such as a record, may hold it too."""
+    if type(held._data) is not np.ndarray:
+        materialise(held)
+    np.add(held._data, g, out=held._data)
+    if _holders(held) > _ONE_HOLDER:
+        increment(held, "backward()")
+
+
+def _holders(tensor: Tensor) -> int:
+    return sys.getrefcount(tensor._data)
+
+
+_ONE_HOLDER = untraced(lambda: _holders(wrap(np.empty(1))))
+"""What `_holders` says of a tensor that alone holds its array."""
 
 
 def _references(box: list[Any]) -> int:

@@ -15,8 +15,8 @@ from tape.history.propagate import behind
 from tape.recording.wengert import operands
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = {"a warm backward": 10, "the first call of compile(grad(f))": 135, "gradcheck of three numbers": 14}
-MOVES = {"a warm backward": 31, "the first call of compile(grad(f))": 1047, "gradcheck of three numbers": 147}
+FILES = {"a warm backward": 8, "the first call of compile(grad(f))": 134, "gradcheck of three numbers": 14}
+MOVES = {"a warm backward": 19, "the first call of compile(grad(f))": 1080, "gradcheck of three numbers": 147}
 
 
 def test_the_ways_stay_short():
