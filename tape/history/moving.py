@@ -19,6 +19,7 @@ from ops.core.registry import REGISTRY
 from ops.shapes.index import is_basic
 
 from ..base.row import SPEC
+from ..base.spec import Spec
 from ..recording.wengert import spec_of_operand
 
 LARGE = 1 << 8
@@ -49,25 +50,25 @@ Contributions = list[tuple[int, Any, Any]]
 
 
 def in_parts(
-    row: list[Any], arguments: tuple[Op, Sequence[Any], Any, dict[str, Any]], g: Any, positions: tuple[int, ...],
-    is_free: bool,
+    row: list[Any], arguments: tuple[Op, Sequence[Any], Any, dict[str, Any]], whole: Spec, g: Any,
+    positions: tuple[int, ...], is_free: bool,
 ) -> Contributions | None:  # fmt: skip
     """What a record contributes that reads or overwrites a part of a large array; None where its rules are to say it.
 
     Args:
+        whole: what the array is.
         g: its adjoint, which is changed if it is free: if nobody else holds it.
     """
     op, refs, _, params = arguments
     spec = row[SPEC]
     indices = op.part_of(params)
-    if not indices or spec is None or spec.narrow or not positions or not all(map(is_basic, indices)):
+    if not indices or spec is None or spec.narrow or not all(map(is_basic, indices)):
         return None
-    whole = spec_of_operand(refs[0])
-    if whole is None or whole.size < LARGE or whole.dtype != g.dtype:
+    if whole.dtype != g.dtype:
         return None
     if op.arity == 1:
         return [(0, refs[0], Part(indices, g))] if PART * np.size(g) <= whole.size else None
-    return _overwritten(refs, g, positions, indices, is_free) if whole is spec else None
+    return _overwritten(refs, g, positions, indices, is_free)
 
 
 def _overwritten(

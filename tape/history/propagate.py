@@ -36,7 +36,7 @@ from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, operands, row_of, spec_of_operand
 from .chain import Adjoints, Chain
 from .hooks import WATCHERS, Rules, hooked_leaves, in_order, watched_rules
-from .moving import Contributions, Moved, Part, in_parts
+from .moving import LARGE, Contributions, Moved, Part, in_parts
 
 CLONE = REGISTRY["clone"]
 
@@ -119,11 +119,15 @@ def contributions(
 
 def moved(row: list[Any], g: Any, positions: tuple[int, ...], is_free: bool) -> Contributions | None:
     """What a record contributes that only moves parts of an adjoint (`tape.history.moving`); None if it does more."""
-    return in_parts(row, arguments(row), g, positions, is_free) if row[OP] in OF_PARTS else None
+    arity = OF_PARTS.get(row[OP])
+    if arity is None or not positions:
+        return None
+    whole = spec_of_operand(row[X]) if arity == 1 else row[SPEC]
+    return None if whole is None or whole.size < LARGE else in_parts(row, arguments(row), whole, g, positions, is_free)
 
 
-OF_PARTS = frozenset([op.code for op in REGISTRY.values() if op.hints.part is not None and op.kind == "linear"])
-"""The ops that may read or overwrite a part of an array."""
+OF_PARTS = {op.code: op.arity for op in REGISTRY.values() if op.hints.part is not None and op.kind == "linear"}
+"""The ops that may read a part of an array, or overwrite one, and how many operands they have."""
 
 
 def _by_its_ctx(row: list[Any], g: Any, positions: tuple[int, ...]) -> list[tuple[int, Any, Any]]:
