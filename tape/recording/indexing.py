@@ -103,7 +103,7 @@ class IndexMethods(Theme):
             TypeError: of a tensor without axes.
         """
         if not self._spec.shape:
-            raise TypeError("iteration over a 0-d tensor")
+            raise TypeError("iteration over a 0-d tensor; use .item() to read its value")
         return iter(_rows(self) if type(self) in PLAIN else self.unbind())
 
     def _read(self, index: Any) -> Tensor:

@@ -333,7 +333,7 @@ def test_a_row_without_a_kernel_is_no_reason_to_go_over(undecided, monkeypatch):
 def test_looking_for_rows_ends_at_the_limit():
     x = tape.tensor([1.0], requires_grad=True)
     y = chain(x, 1000)
-    rows, _, work = propagate.reach(current(), [y._node], 100 * propagate.PER_RECORD)
+    rows, _, work = propagate.reach(current(), [y._node], limit=100 * propagate.PER_RECORD)
     assert 100 <= len(rows) <= 102
     assert work >= 100 * propagate.PER_RECORD
     assert len(propagate.reach(current(), [y._node]).rows) == 1001
