@@ -15,6 +15,7 @@ from ..recording.level import Layer
 from ..recording.packing import Packing
 from ..recording.wengert import current
 from .capture.labels import parameters_of
+from .capture.laid_results import layout_of_axes
 from .capture.record_call import RecordedCall, layout, record_call
 from .capture.said_once import SaidOnce
 from .capture.signature import (
@@ -226,7 +227,10 @@ class CompiledFunction(Generic[P, R]):
             return
         if paths.history is not None and any(paths.history[1:]):
             return  # an entry takes tensors that require no grad
-        if paths.layout in (None, True):  # an entry takes arrays in row-major order alone
+        if paths.layout in (None, True) and paths.laid in (
+            None,
+            True,
+        ):  # an entry takes arrays in rows alone
             path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
 
     def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
@@ -259,6 +263,8 @@ class CompiledFunction(Generic[P, R]):
             recorded.before.put_back()
             return self._eager(args, kwargs)
         paths.layout = layout(call.given) if recorded.ordered else paths.layout
+        if recorded.results.layouts and paths.laid is None:
+            paths.laid = layout_of_axes(call.given)
         path = Path(self._program(recorded, call))
         paths.add(path, last, missed)
         forget_errors()

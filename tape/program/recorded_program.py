@@ -29,6 +29,7 @@ from ..recording.recorder import wrap
 from ..recording.wengert import current
 from .adjoints.derive import adjoint_of, tangent_of
 from .capture.labels import difference, parameters_of, taken
+from .capture.laid_results import lay_out
 from .capture.record_call import record_call
 from .capture.required import require_function, require_options
 from .capture.results import PYTHON, TENSOR, WITHOUT_AXES, Results
@@ -88,7 +89,7 @@ class Program(Native, Display):
     ):
         self.parameters, self.most_memory = parameters, most_memory
         self.recorded, self.results, self.tier, self.threads = recorded, results, tier, threads
-        self.key = of_numbers(key)
+        self.key, self.layouts = of_numbers(key), results.layouts if results is not None else ()
         self.guards = list(recorded.guards)
         self.count, self.historic = recorded.results, False
         self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
@@ -235,10 +236,11 @@ class Program(Native, Display):
         """The results for inputs that are arrays, after the guards have been verified."""
         self.counter.value += 1
         try:
-            return self.replay(xs, self.counter.value)
+            values = self.replay(xs, self.counter.value)
         except GuardMissed:
             self.missed += 1
             raise
+        return lay_out(values, self.layouts) if self.layouts else values
 
     def expect(self, given: Sequence[Any]) -> None:
         """Let the guards expect what the kernels give for the inputs that were recorded, where they round otherwise."""

@@ -38,6 +38,7 @@ from .effects import (
     require_lasting,
     require_own_memory,
 )  # fmt: skip
+from .laid_results import layouts_of
 from .results import OutputPlace, Results, Sharing, places, require_plain_arrays
 from .signature import is_settled, is_users, is_varying, rebuilt
 from .traced_number import recorded_number
@@ -196,6 +197,7 @@ def _record_once(
             lent = [x for x in [ref() for ref in trace.lent] if x is not None]
             require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays, lent)
             depends = sharing.depends_on_order
+            layouts = layouts_of(trace, rows.numbers)
         finally:
             trace.open = False
             drawn = chance.rewind()
@@ -219,8 +221,9 @@ def _record_once(
         around.settle()
         settle_constants(trace)
         again = tuples_again(tree, around.seen)
-        results, computed = Results(structure, leaves, rows.kinds, shown, again), trace.computing.peak
+        results = Results(structure, leaves, rows.kinds, shown, again, layouts)
         ordered = trace.ordered or depends
+        computed = trace.computing.peak
         return RecordedCall(listing_of(trace, rows.numbers), results, before, ordered, computed, trace.historic)
     except BaseException:
         before.put_back()

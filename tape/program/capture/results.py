@@ -25,6 +25,7 @@ from ..recorded.aliases import DETACHED, WHOLE, SharedMemory, way_to
 from ..recorded.trace import Trace, Untraceable, is_tracked
 from ..recorded.traced import Traced
 from ..world.surroundings import Surroundings
+from .laid_results import Layouts
 
 ARRAY, TENSOR, PYTHON, WITHOUT_AXES = KINDS = range(4)
 """What an output is given back as: an array with axes or a number of NumPy's, a tensor, a number of Python's, or an
@@ -86,13 +87,14 @@ class Results:
         shown: by the number of a leaf that shares memory with an argument, with an array around the function or with
             another result: which one that is, and how it is looked at.
         again: which tuples are the same objects as others, or as some around the function.
+        layouts: how outputs lie in memory.
     """
 
     def __init__(
         self, structure: Structure, leaves: list[Any], kinds: Sequence[int], shown: Shown | None = None,
-        again: Again | None = None,
+        again: Again | None = None, layouts: Layouts = (),
     ):  # fmt: skip
-        self.again = again or {}
+        self.again, self.layouts = again or {}, layouts
         self.structure, self.leaves, self.kinds, self.shown = structure, leaves, tuple(kinds), shown or {}
         self.count = count = len(self.kinds)
         places = [x.number if isinstance(x, OutputPlace) else -1 for x in leaves]

@@ -23,8 +23,10 @@ from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
 from ...recording.wengert import current
+from ..capture.laid_results import laying
 from ..capture.results import ARRAY, TENSOR, OutputPlace, Results, SharedResult
 from ..capture.signature import Fixed, varying
+from ..plans.plan_steps.plan_places import contiguous
 from ..plans.replay import KernelStep, making
 from ..plans.round_step import RoundsStep
 from ..plans.stops import Raw, Result
@@ -306,6 +308,10 @@ class _Way:
         made = {number: self.made.get(number) or self._result(self.plan.results[number]) for number in numbers}
         if any(results.kinds[number] not in (ARRAY, TENSOR) for number in numbers):
             raise Unsuited
+        for number, strides in results.layouts:
+            spec = self._spec(self.plan.results[number]) if number in made else None
+            if spec is not None and not contiguous(spec.shape, strides, spec.dtype.itemsize):
+                made[number] = w.applied(laying(spec.shape, strides, spec.dtype.itemsize), made[number])
         made = {n: w.applied(wrap, x) if results.kinds[n] == TENSOR else x for n, x in made.items()}
         unused = set(made)
         leaves = []

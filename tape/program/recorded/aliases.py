@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ops import REGISTRY, Op
-from ops.core.axis_order import Order, empty_in, lies_in
+from ops.core.axis_order import Order, lies_in
 from ops.core.batching_index import parts_of
 from ops.shapes.overwriting import Steps, look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
-from .later import element_of, is_ordered, laid, lies_alike, lying, order
+from .later import element_of, is_ordered, laid, lies_alike, lying, order, put_in_order
 from .reach import origins
 from .trace import Untraceable, escaped
 
@@ -365,7 +365,7 @@ def lay(tensor: TracedMemory, order: Order) -> None:
     values = tensor._trace.values
     value = values[tensor._row]
     if getattr(tensor, "_look", None) is None and not (is_ordered(value) if order is None else _lies_in(value, order)):
-        values[tensor._row] = laid(value, empty_in(order, tensor._spec.shape, tensor._spec.dtype))
+        values[tensor._row] = put_in_order(value, order)
 
 
 def _lies_in(value: Any, order: Order) -> bool:

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 
 from ops import Op
+from ops.core.axis_order import Order, empty_in
 from ops.core.own import is_own
 from ops.core.registry import OPS
 from ops.shapes.index import is_basic
 
 from ...base.locks import new_lock
 from ...base.spec import Spec, spec, spec_of
+from ...numpy.arrays.memory_order import lying_as
 from ...recording.recorder import apart, forward_of
 from .fingerprint import key_of
 
@@ -42,14 +44,16 @@ class Later:
     Attributes:
         value: the array, if it is known.
         ordered: whether it is known to lie in row-major order.
+        strides: how it lies if that is known and is another order, or has gaps.
         like: an array that lies in memory as it does once it is known, if that is not as the op gives it.
     """
 
-    __slots__ = ("like", "ordered", "spec", "value")
+    __slots__ = ("like", "ordered", "spec", "strides", "value")
     __array_ufunc__ = None
 
     def __init__(self, spec: Spec, value: Any = None, ordered: bool = False):
         self.spec, self.value, self.ordered, self.like = spec, value, ordered, None
+        self.strides: tuple[int, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -85,7 +89,7 @@ def unheld(value: Any) -> Any:
     """What an op gave of small values, or picked out of several: a large array is not kept, as it can be made again."""
     found = later(value)
     if found is not value and value.base is None:
-        found.value = None
+        found.value, found.strides = None, None if found.ordered else value.strides
     return found
 
 
@@ -106,7 +110,9 @@ def value_of(value: Any) -> Any:
 def lying(value: Any) -> Any:
     """An array that lies in memory as a value of a list does, whatever it holds; None if that is not known."""
     if type(value) is Later and value.value is None:
-        return np.empty(value.shape, value.dtype) if is_ordered(value) else None
+        if is_ordered(value):
+            return np.empty(value.shape, value.dtype)
+        return value.like if value.strides is None else lying_as(value.shape, value.dtype, value.strides)
     return value_of(value)
 
 
@@ -129,6 +135,11 @@ def laid(value: Any, other: Any) -> Any:
     made = Later(value.spec, None, other.flags.c_contiguous)
     made.like = other
     return made
+
+
+def put_in_order(value: Any, order: Order) -> Any:
+    """A value that lies in memory in an order of its axes, or will lie so once it is known."""
+    return laid(value, empty_in(order, value.shape, value.dtype))
 
 
 def _laid(value: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -175,13 +186,22 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
 
 def _viewed(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     """What a view of an array looks like: of one in row-major order it is known how it lies in memory, too."""
-    known = all(map(is_ordered, values))
-    found = op.forward(*[lying(v) if known else _repeated(v) for v in values], **params)
+    looks = list(map(lying, values))
+    known = all(x is not None for x in looks)
+    found = op.forward(*(looks if known else map(_repeated, values)), **params)
     if isinstance(found, (tuple, list)):
-        return tuple([Later(spec_of(z), None, known and z.flags.c_contiguous) for z in found])
+        return tuple([_lying_so(z, known) for z in found])
     if not isinstance(found, (np.ndarray, np.generic)) or found.dtype.kind not in "fcb":
         return None
-    return Later(spec_of(found), None, known and found.flags.c_contiguous)
+    return _lying_so(found, known)
+
+
+def _lying_so(found: Any, known: bool) -> Later:
+    """An array that is computed later, of which one like it was found; it lies so, too, if that is known."""
+    made = Later(spec_of(found), None, known and found.flags.c_contiguous)
+    if known and not made.ordered and isinstance(found, np.ndarray):
+        made.strides = found.strides
+    return made
 
 
 def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later | None:
@@ -224,10 +244,24 @@ def part_at(value: Later, index: Any) -> Later | None:
     if value.dtype.kind not in "fcb":
         return None
     try:
-        found = (lying(value) if value.ordered else _repeated(value))[index]
+        look = lying(value)
+        found = (_repeated(value) if look is None else look)[index]
     except IndexError:
         return None
-    return Later(spec_of(found), None, value.ordered and found.flags.c_contiguous)
+    return _lying_so(found, look is not None)
+
+
+def layout_of(value: Later) -> Any:
+    """What is known of how an array lies that is computed later."""
+    known = value.like if value.value is None else value.value
+    return value.ordered or (value.strides if known is None else known.strides)
+
+
+def lying_like(part: Later) -> Later:
+    """An array that is computed later, and of which is known what is known of another one."""
+    made = Later(part.spec, None, part.ordered)
+    made.strides = part.strides
+    return made
 
 
 def element_of(value: Any) -> Later | None:

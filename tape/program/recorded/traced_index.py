@@ -17,7 +17,7 @@ from ...base.spec import spec
 from ...base.tensor import Tensor
 from ...recording.level import innermost, read, write
 from .aliases import link
-from .later import Later, part_at, unheld
+from .later import Later, layout_of, lying_like, part_at, unheld
 
 if TYPE_CHECKING:
     from .traced_inplace import TracedMemory
@@ -84,18 +84,18 @@ def view_at(x: TracedMemory, index: Any, key: Any) -> TracedMemory:
     """The part of a tensor at an index of integers and slices; what is known of one is, of others that look alike."""
     trace, row = x._trace, x._row
     value = trace.values[row]
-    kind = (value.ordered if type(value) is Later else None), x._spec, key
+    kind = (layout_of(value) if type(value) is Later else None), x._spec, key
     known = trace.parts.get(kind)
     if known is None:
         part = part_at(value, index) if type(value) is Later else None
         if part is None:  # which also says what is wrong with an index
             whole: TracedMemory = ops.getitem(x, index=index)
             if type(value) is not Later:
-                trace.parts[kind] = {"index": index}, False, whole._spec
+                trace.parts[kind] = {"index": index}, None
             return whole
-        known = trace.parts[kind] = {"index": index}, part.ordered, part.spec
-    params, ordered, found = known
-    z = Later(found, None, ordered) if type(value) is Later else unheld(ops.getitem.forward(value, **params))
+        known = trace.parts[kind] = {"index": index}, part
+    params, part = known
+    z = lying_like(part) if type(value) is Later else unheld(ops.getitem.forward(value, **params))
     made: TracedMemory = x._at(trace.append(ops.getitem.code, -1, -1, ((row,), params), z))
     link(made, x, ops.getitem, params)
     return made

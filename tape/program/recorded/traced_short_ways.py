@@ -13,14 +13,14 @@ import numpy as np
 
 import ops
 from ops import REGISTRY, Op
-from ops.core.axis_order import laid_like
+from ops.core.axis_order import laid_like, order_of, spread
 
 from ...memory.inplace import NOT_AUGMENTED
 from ...recording.functions import IRREGULAR, is_short
 from ...recording.laying import laid
 from ...recording.recorder import getframe
 from ...recording.short_ways import is_operand
-from .later import Later, is_ordered, lying, of_pair
+from .later import Later, is_ordered, lying, of_pair, put_in_order
 from .raising import handling, raises
 from .trace import NUMBER, spec_for
 
@@ -117,10 +117,15 @@ def _laid(trace: Any, z: Any, u: Any, v: Any) -> Any:
     """What eager execution has of two operands, as tensors lie: how large arrays do may not be known."""
     if is_ordered(u) and is_ordered(v):
         return z
-    if type(z) is Later:
+    known = list(map(lying, (u, v)))
+    if any(x is None for x in known):
         trace.unsure = True
         return z
-    return laid_like(z, *[x for x in map(lying, (u, v)) if isinstance(x, np.ndarray)])
+    looks = list(map(np.asarray, known))
+    if type(z) is not Later:
+        return laid_like(z, *looks)
+    order = order_of(z.shape, [spread(x.shape, x.strides, len(z.shape), z.shape) for x in looks])
+    return put_in_order(z, order)
 
 
 def tensors_way(

@@ -1,0 +1,93 @@
+"""How results of a program lie in memory: as eager execution lays them for arguments that lie as the recorded ones did.
+
+A replay has them as its kernels make them, in row-major order, or as NumPy does; they are laid out at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+
+from ops.core.registry import OPS
+
+from ...recording.recorder import OUTPUT
+from ..plans.plan_steps.plan_places import contiguous
+from ..recorded.aliases import check_sure
+from ..recorded.later import lying
+from ..recorded.trace import INPUT, Trace, value_in
+
+Layouts = tuple[tuple[int, tuple[int, ...]], ...]
+"""Numbers of outputs, each with the bytes from one entry to the next along its axes; the others have but one layout."""
+
+
+def layouts_of(trace: Trace, rows: Iterable[int]) -> Layouts:
+    """How the outputs of a recording lie that may lie in several ways, by their records in the order of the outputs.
+
+    Raises:
+        Untraceable: if it is not known of one.
+    """
+    return tuple([(i, _strides(trace, row)) for i, row in enumerate(rows) if _has_layout(trace, row)])
+
+
+def _has_layout(trace: Trace, row: int) -> bool:
+    """Whether a record gives an array with several axes, or looks at another one's memory."""
+    spec, code = trace.spec(row), trace.code(row)
+    if spec is None or not spec.shape or spec.size < 2 or code == INPUT:
+        return False
+    return spec.ndim > 1 or code == OUTPUT.code or (code >= 0 and bool(OPS[code].view))
+
+
+def _strides(trace: Trace, row: int) -> tuple[int, ...]:
+    """The strides of a record's value, which is computed if they are not known otherwise."""
+    value: Any = lying(trace.values[row])
+    if value is None:
+        check_sure(trace)
+        value = trace.value(row)
+    strides: tuple[int, ...] = np.asarray(value).strides
+    return strides
+
+
+def lay_out(values: list[Any], layouts: Layouts) -> list[Any]:
+    """The outputs of a replay as they should lie."""
+    for i, strides in layouts:
+        z = values[i]
+        if z.strides != strides:
+            values[i] = laying(z.shape, strides, z.itemsize)(z)
+    return values
+
+
+@lru_cache(1 << 10)
+def laying(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> Callable[[np.ndarray], np.ndarray]:
+    """What copies an array of a shape so that it lies with some strides; axes of length 1 lie anyhow."""
+    axes = tuple(sorted(range(len(shape)), key=lambda k: (-strides[k], shape[k] != 1)))
+    if not contiguous([shape[k] for k in axes], [strides[k] for k in axes], itemsize):
+        return partial(_with_gaps, strides=strides)
+    if axes == tuple(range(len(shape))):
+        return methodcaller("copy")
+    if axes[::-1] == tuple(range(len(shape))):
+        return methodcaller("copy", "F")
+    back = tuple(np.argsort(axes).tolist())
+    return lambda z: z.transpose(axes).copy().transpose(back)
+
+
+def _with_gaps(z: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
+    """A copy that is a part of a larger array, or repeats elements."""
+    ends = [step * (n - 1) for step, n in zip(strides, z.shape)]
+    first = -sum([end for end in ends if end < 0])
+    extent = z.itemsize + sum(map(abs, ends))
+    made = np.ndarray(z.shape, z.dtype, np.empty(extent, np.uint8).data, first, strides)
+    made[...] = z
+    return made
+
+
+def layout_of_axes(given: Sequence[Any]) -> Any:
+    """How arguments with several axes lie: True if all of them do in row-major order, else the strides of each."""
+    values = [value_in(x) for x in given]
+    strides = [
+        x.strides if isinstance(x, np.ndarray) and x.ndim > 1 and not x.flags.c_contiguous else () for x in values
+    ]
+    return tuple(strides) if any(strides) else True

@@ -1,0 +1,133 @@
+"""Results of compiled functions lie in memory as those of the functions themselves, for arguments in every layout."""
+
+import numpy as np
+import pytest
+
+import tape
+
+ROUNDS = 3
+OFTEN = 300
+"""So many calls that a plan and an entry are made."""
+
+TENSORS = {
+    "exp": lambda x: x.exp(),
+    "transposed": lambda x: x.t().exp(),
+    "transposed at last": lambda x: x.exp().t(),
+    "gaps": lambda x: x.exp()[::2],
+    "gaps in columns": lambda x: (x * 2).t()[::2],
+    "column": lambda x: x.exp()[:, 1],
+    "product": lambda x: x * x.sum(0, keepdim=True),
+    "one number": lambda x: x.sum().expand(3, 2),
+    "turned": lambda x: x.flip(0),
+    "matrix product": lambda x: (x @ x.t()).t(),
+    "accumulated": lambda x: x.cumsum(0),
+    "sorted": lambda x: x.sort(0)[0],
+    "joined": lambda x: tape.cat([x, x], 1),
+    "cloned": lambda x: x.clone(),
+    "chosen": lambda x: tape.where(x > 0, x, -x),
+    "changed": lambda x: (x * 1).mul_(2),
+    "several": lambda x: (x.t() * 2, x.exp(), x.sum()),
+    "pieces": lambda x: x.exp().chunk(2, 1)[0],
+}
+ARRAYS = {
+    "conj": np.conj,
+    "sort": np.sort,
+    "remainder": lambda x: x % 2,
+    "transposed": lambda x: np.exp(x).T,
+    "gaps": lambda x: np.exp(x)[::2],
+    "turned": lambda x: np.exp(x)[::-1],
+    "accumulated": lambda x: np.cumsum(x, 0),
+    "copied": lambda x: x.copy(),
+    "copied as it lies": lambda x: x.copy("K"),
+    "one number": lambda x: np.broadcast_to(x.sum(), (3, 2)),
+    "contraction": lambda x: np.einsum("ij,kj->ki", x, x),
+    "by columns": lambda x: np.asfortranarray(x * 2),
+    "where": lambda x: np.where(x > 0, x, -x),
+    "three axes": lambda x: np.transpose(np.exp(x)[None] * x, (1, 0, 2)),
+}
+LAYOUTS = ["rows", "columns", "gaps", "backwards"]
+SHAPES = [(4, 6), (200, 260)]
+
+
+def lying(layout, shape):
+    x = np.random.default_rng(0).normal(size=shape)
+    if layout == "columns":
+        return np.asfortranarray(x)
+    if layout == "gaps":
+        return np.repeat(np.repeat(x, 2, 0), 2, 1)[::2, ::2]
+    return x[::-1].copy()[::-1] if layout == "backwards" else x
+
+
+def layout(result):
+    """The numbers of a result and how they lie; axes of length 1 lie anyhow."""
+    if isinstance(result, tuple):
+        return tuple(map(layout, result))
+    x = result.numpy() if isinstance(result, tape.Tensor) else np.asarray(result)
+    return [step for step, n in zip(x.strides, x.shape) if n > 1], x.ravel("K").round(9).tolist()
+
+
+def check(function, arguments, rounds=ROUNDS):
+    """Calls with several layouts in turn, of each of which results lie as they do eagerly."""
+    fast, expected = tape.compile(function), [layout(function(x)) for x in arguments]
+    for _ in range(rounds):
+        assert [layout(fast(x)) for x in arguments] == expected
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("other", LAYOUTS)
+@pytest.mark.parametrize("function", ARRAYS.values(), ids=ARRAYS)
+def test_arrays_lie_as_numpys(function, other, shape):
+    check(function, [lying("rows", shape), lying(other, shape)])
+    check(function, [lying(other, shape), lying("rows", shape)])
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("other", LAYOUTS[:3])
+@pytest.mark.parametrize("function", TENSORS.values(), ids=TENSORS)
+def test_tensors_lie_as_eagerly(function, other, shape):
+    check(function, [tape.from_numpy(lying(layout, shape)) for layout in ("rows", other)])
+    check(function, [tape.from_numpy(lying(layout, shape)) for layout in (other, "rows")])
+
+
+@pytest.mark.parametrize("function", TENSORS.values(), ids=TENSORS)
+def test_tensors_lie_so_however_they_are_called(function):
+    check(function, [tape.from_numpy(lying("rows", (4, 6)))], OFTEN)
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("function", ARRAYS.values(), ids=ARRAYS)
+def test_arrays_lie_so_however_they_are_called(function):
+    check(function, [lying("rows", (4, 6)), lying("columns", (4, 6))], OFTEN)
+
+
+def test_a_copy_is_a_copy_as_eagerly():
+    """What the caller does afterwards shows in the result, or does not, as where nothing is compiled."""
+
+    def changed(function):
+        z = function(tape.arange(12.0).reshape(4, 3))
+        z.reshape(-1).mul_(0)
+        return z.tolist()
+
+    def f(x):
+        return x.t() * 2
+
+    assert changed(tape.compile(f)) == changed(f)
+
+
+def test_for_ever_other_layouts_it_runs_as_it_is():
+    fast = tape.compile(lambda x: x * 2, most_paths=3)
+    columns = [np.arange(12.0 * k).reshape(4, 3 * k)[:, ::k] for k in range(2, 12)]
+    with pytest.warns(RuntimeWarning, match="how results lie in memory depends on how arguments do"):
+        found = list(map(fast, columns))
+    assert list(map(layout, found)) == [layout(x * 2) for x in columns]
+    assert len(fast.programs) < 6
+
+
+@pytest.mark.parametrize("reads", [lambda x: x.sum(), lambda x: x.sum(0), lambda x: (x * x).mean(1)])
+def test_one_program_is_for_all_layouts_where_results_have_but_one(reads):
+    fast = tape.compile(reads)
+    for layout in LAYOUTS:
+        np.testing.assert_allclose(fast(lying(layout, (4, 6))), reads(lying(layout, (4, 6))))
+    assert len(fast.programs) == 1
