@@ -160,7 +160,9 @@ def _cond(x: Any, p: Any = None) -> Any:
         first, last = (getitem(s, index=(Ellipsis, k)) for k in (0, -1))
         above, below = (last, first) if p == -2 else (first, last)
         infinite = eq(below, 0.0)
-        return where(infinite, np.inf, above / where(infinite, 1.0, below))
+        found = where(infinite, np.inf, above / where(infinite, 1.0, below))
+        unknown = eq(sum(cast(ne(x, x), dtype=np.dtype(float)), axis=(-2, -1)), 0.0)  # such a nan counts as infinite
+        return where(logical_and(ne(found, found), unknown), np.inf, found)
     if p == "nuc":
         return _matrix_norm(x, p) * _matrix_norm(inv(x), p)
     dtype, wide = x.dtype, cast(x, dtype=np.result_type(x.dtype, float))

@@ -249,7 +249,8 @@ def _geomspace(
     start, stop, _ = _in_one_dtype(start, stop, dtype_of(float if dtype is None else dtype))
     z = start * exp(_evenly(log(start / start), log(stop / start), num, endpoint, 0)[0])
     if num > 0:  # the ends exactly, also where there is nothing between them
-        first, last = (broadcast_to(x, shape=(1, *z.shape[1:])) for x in (start, stop))
+        end = where(isnan(start), start, stop)  # NumPy multiplies all by the sign of the first
+        first, last = (broadcast_to(x, shape=(1, *z.shape[1:])) for x in (start, end))
         is_last = endpoint and num > 1
         between = getitem(z, index=slice(1, -1 if is_last else None))
         z = cat([first, between, *([last] if is_last else [])], axis=0)

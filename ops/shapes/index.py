@@ -368,8 +368,8 @@ take_along_axis = composite("take_along_axis", _take_along_axis, numpy=(np.take_
 def _repeat_interleave(a: Any, repeats: Any, axis: int | None = None) -> Any:
     """Each element, or each slice along an axis, several times in a row."""
     a = ready(a)
-    if axis is None:
-        a, axis = ravel(a), 0
+    if axis is None or not a.shape:
+        a, axis = ravel(a), 0 if axis is None else axis
     return take(a, np.repeat(np.arange(a.shape[axis]), np.asarray(repeats)), axis=axis)
 
 

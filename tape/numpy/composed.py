@@ -92,6 +92,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     NumPy computes with 64 bits, and rounds the results.
     """
     a, b = as_array(a), as_array(b)
+    if not holds(np.isfinite, a):
+        raise np.linalg.LinAlgError("SVD did not converge in Linear Least Squares")
     made = np.result_type(*[x.dtype if x.dtype.kind in "fc" else float for x in (a, b)])
     a, b = (x.astype(np.result_type(x.dtype, float), copy=False) for x in (a, b))
     m, n = a.shape

@@ -112,10 +112,27 @@ def arange(*bounds: Any, step: Any = None, dtype: Any = None, **named: Any) -> A
         given = {} if by is None else {"step": plain(by)}
         return recordable(np.arange(plain(start), told_of(stop), dtype=dtype, **given, **named))
     by = 1 if by is None else by
-    count = max(0, int(np.ceil((stop - start) / by)))
+    count = _length((stop - start) / by)
     wanted = np.result_type(*[np.promote_types(np.intp, as_array(x).dtype) for x in (start, stop, by)])
     first, second = (as_array(x).astype(wanted) for x in (start, start + by))
     return first + (second - first) * np.arange(count, dtype=wanted)
+
+
+def _length(exact: Any) -> int:
+    """How many numbers `np.arange` gives; it refuses to give so many less than none as much as so many.
+
+    Raises:
+        ValueError: if that is no number, or too large.
+    """
+    try:
+        count = int(np.ceil(exact))
+    except ValueError:
+        raise ValueError("arange: cannot compute length") from None
+    except OverflowError:
+        raise ValueError("Maximum allowed size exceeded") from None
+    if not -(1 << 63) <= count < 1 << 63:
+        raise ValueError("Maximum allowed size exceeded")
+    return max(0, count)
 
 
 def _bounds(start: Any, stop: Any = None, by: Any = None, *, step: Any = None) -> tuple[Any, Any, Any]:
