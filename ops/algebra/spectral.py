@@ -18,7 +18,7 @@ from ..core.batching import trailing
 from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import ADJOINT, composite, conjugate, general, is_complex, ready
-from ..pointwise.comparison import eq, gt, le, logical_and
+from ..pointwise.comparison import eq, gt, le, logical_and, ne
 from ..pointwise.selection import abs, where
 from ..reductions.extremes import amax
 from ..shapes.diagonals import diagonal
@@ -140,8 +140,18 @@ eigh = general(
     doc="Eigenvalues in ascending order and orthonormal eigenvectors of symmetric or Hermitian matrices.",
 )
 
+
+def _eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    """The values of `eigh`, whose nan of infinite numbers are an error to LAPACK's routine for values alone."""
+    a = ready(a)
+    w = eigh(a, UPLO=UPLO)[0]
+    if bool(anywhere(ne(w, w))) and not bool(anywhere(ne(a, a))):
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+    return w
+
+
 eigvalsh = composite(
-    "eigvalsh", lambda a, UPLO="L": eigh(ready(a), UPLO=UPLO)[0], numpy=(np.linalg.eigvalsh,),
+    "eigvalsh", _eigvalsh, numpy=(np.linalg.eigvalsh,),
     doc="Eigenvalues of symmetric or Hermitian matrices, in ascending order.",
 )
 

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
+import tape
 from tape.func import vjp
 
 INF, NAN = np.inf, np.nan
@@ -22,6 +23,7 @@ FUNCTIONS = {
         lambda x: np.linalg.lstsq(x.reshape(2, 2), np.ones(2), rcond=None)[0],
         [(INF, 1, 2, 3), (1, 2, 3, INF), (4, 1, 2, 3)],
     ),
+    "eigvalsh": (lambda x: np.linalg.eigvalsh(np.diag(x)), [(INF, -INF, 1), (4, 5, 6)]),
     "repeat": (lambda x: np.repeat(x[0], 1, 0), [(1,)]),
     "repeat from behind": (lambda x: np.repeat(x[0], 3, -1), [(1,)]),
     "repeat beyond": (lambda x: np.repeat(x[0], 3, 1), [(1,)]),
@@ -48,3 +50,12 @@ def test_as_numpy(name, numbers):
         assert found[1] == expected[1]
     else:
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_eigenvalues_that_numpy_refuses_are_refused():
+    fast = tape.compile(lambda a: np.linalg.eigvalsh(a))
+    for _ in range(3):
+        np.testing.assert_allclose(fast(np.diag([3.0, 1.0, 2.0])), [1, 2, 3])
+        with pytest.raises(np.linalg.LinAlgError, match="Eigenvalues did not converge"):
+            fast(np.diag([INF, -INF, 1.0]))
