@@ -13,6 +13,8 @@ import ops
 
 from ..base.tensor import Tensor
 from ..func.functional_call import FunctionalCall, Tensors, detached, ones, tuple_of
+from ..func.inner import look_for_kept
+from ..func.met_again import latest
 from ..func.seeds import blocks_along, no_block, rows_of
 from ..levels.direction import Direction, parts
 from ..numpy.inside import inputs_inside
@@ -224,13 +226,15 @@ def _check_rows(call: FunctionalCall, i: int, rows: Sequence[Tensor | None]) -> 
 
 def _columnwise(call: FunctionalCall) -> list[list[Tensor]]:
     """The same in forward mode, with a call of the function for all elements of the inputs."""
-    arguments = call.arguments if call.create else list(map(detached, call.arguments))
+    arguments = call.arguments if call.create or call.inner.cuts else list(map(detached, call.arguments))
 
     def outputs(moving: Sequence[Tensor], direction: Direction | None) -> Sequence[Tensor]:
-        with set_grad_enabled(call.create or current().recording):
+        since = latest()
+        with set_grad_enabled(call.create or bool(call.inner.cuts) or current().recording):
             result = call.func(*moving)
+            look_for_kept(result, since, with_history=True)
         call.many_outputs, found = tuple_of(result, "outputs of the user-provided function", call.name)
         return found
 
-    with set_grad_enabled(call.create):
+    with call.inner.calling(), set_grad_enabled(call.create):
         return blocks_along(outputs, arguments, None)

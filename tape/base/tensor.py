@@ -82,6 +82,7 @@ class Tensor(Methods):
     _accumulator: Any = None  # the node of a leaf
     _counted = False  # whether a record has counted its bytes
     _loan: Any = None  # what knows that its handle is held (`tape.history.hooks`)
+    _born: int = -1  # of a leaf of a derivative, the last record before it was made; else it is not known
     _worn: Any = None  # weakly, the tensor of the user's that became a layer over this one (`tape.memory.adopting`)
     _held: Any = None  # the base, where a layer over a view has to keep it alive
 

@@ -14,7 +14,17 @@ from ..numpy.inside import arrays_inside, as_returned, inputs_inside
 from ..recording.level import requires_grad
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import current
-from .inner import Argnums, fitting, inexact, look_for_kept, movable, outputs_in, split_aux, with_respect_to
+from .inner import (
+    Argnums,
+    fitting,
+    inexact,
+    look_for_kept,
+    movable,
+    outputs_in,
+    split_aux,
+    with_respect_to,
+    without_nobodys,
+)
 from .met_again import latest, sweeping
 from .reverse import Called, check_chunk_size, jacrev
 from .seeds import blocks_along
@@ -48,18 +58,19 @@ def jvp(
     if not isinstance(primals, tuple):
         raise RuntimeError(f"jvp() takes the primals as a tuple, func(*primals); got {type(primals).__name__}")
     structure, xs, of_these = with_respect_to(func, primals, {}, None, "jvp()")
+    movable(xs, "jvp()")
     x_dots = fitting(structure, xs, tangents, "the tangents of jvp()", "the primals")
     since = latest()
     with Direction() as level:
-        moving = [make(x, x_dot, level) for x, x_dot in zip(movable(xs, "jvp()"), x_dots)]
+        moving = [make(x, x_dot, level) for x, x_dot in zip(xs, x_dots)]
         output, aux = split_aux(of_these(moving), has_aux, "jvp()")
         look_for_kept(output, since, with_history=True)
         pairs = [parts(z, level) for z in outputs_in(output, "jvp()")]
         aux = transform(lambda x: parts(x, level)[0], aux)
     if strict and any(z_dot is None for _, z_dot in pairs):
         raise RuntimeError("jvp(strict=True): an output of the function does not depend on the primals")
-    values = [z for z, _ in pairs]
-    moved = [zeros(z) if z_dot is None else z_dot for z, z_dot in pairs]
+    values = [without_nobodys(z) for z, _ in pairs]
+    moved = [zeros(z) if z_dot is None else without_nobodys(z_dot) for z, z_dot in pairs]
     value, tangent = as_returned(func, build(structure_of(output), values)), build(structure_of(output), moved)
     return (value, tangent, as_returned(func, aux, last=True)) if has_aux else (value, tangent)
 
@@ -95,7 +106,7 @@ def jacfwd(
 
         blocks = blocks_along(call, movable(given, "jacfwd()"), chunk_size, randomness)
         made, aux = seen
-        jac = build(made, [build(structure, row) for row in blocks])
+        jac = build(made, [build(structure, map(without_nobodys, row)) for row in blocks])
         return (jac, as_returned(func, aux, last=True)) if has_aux else jac
 
     return named_after(func, jacobian, "jacfwd")

@@ -18,6 +18,7 @@ from ..recording.recorder import wrap
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import key
 from .inner import Inner, look_for_kept
+from .met_again import gives
 
 Tensors = Tensor | tuple[Tensor, ...]
 Found = list[Tensor | None]
@@ -51,7 +52,7 @@ class FunctionalCall:
             xs = [make(x, ones(x) if d is None else d, level) for x, d in zip(xs, x_dots)]
         with self.inner.calling(), differentiating(), within():
             result = self.func(*xs)
-            look_for_kept(result, self.inner.past.begin, with_history=True)
+            look_for_kept(result, self.inner.past.begin, with_history=True, in_reverse=True)
         self.many_outputs, outputs = tuple_of(result, "outputs of the user-provided function", self.name)
         self.outputs = list(outputs)
         if self.strict:
@@ -163,6 +164,8 @@ class FunctionalCall:
     def give(self, results: Sequence[Tensor], many: bool) -> Any:
         """Results as the user gets them: without history unless asked for, a tuple if there may be many."""
         kept = tuple(results) if self.create else tuple(map(detached, results))
+        for x in kept if self.create else ():
+            gives(self.inner.past, x)
         return kept if many else kept[0]
 
     def give_outputs(self) -> Any:
@@ -182,7 +185,7 @@ def tuple_of(x: Any, what: str, name: str) -> tuple[bool, tuple[Tensor, ...]]:
             place = f"the value at index {i}" if many else "it"
             raise TypeError(
                 f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but {place} has type "
-                f"{type(element).__name__}. Convert it with tape.tensor()."
+                f"{type(element).__name__}. Convert it with tape.tensor() or np.array()."
             )
     return many, found
 
@@ -193,7 +196,7 @@ def detached(x: Tensor) -> Tensor:
     if isinstance(x, Dual):
         assert x._tangent is not None
         return make(detached(x._primal), detached(x._tangent), x._level)
-    return x.detach() if x._node is not None else x
+    return x.detach() if x._node is not None or x.requires_grad else x  # a view may have only the history of its base
 
 
 def ones(x: Tensor) -> Tensor:

@@ -26,6 +26,7 @@ from ..base.row import CODE, LASTI
 from ..base.tensor import Tensor
 from ..base.tree import Mismatch, Structure, build, leaves_like, leaves_of, structure_of
 from ..levels.direction import zeros
+from ..recording.functionalising import last_of
 from ..recording.kept_values import tell_of_kept
 from ..recording.leaf import VARIABLES, leaf, recorded
 from ..recording.level import (
@@ -43,7 +44,7 @@ from ..recording.level import (
 )
 from ..recording.recorder import wrap
 from ..recording.wengert import current, key, operands_of, row_of
-from .met_again import Past, gives, is_over, met_again, sweeping, taken_since
+from .met_again import Past, cut_off, gives, is_over, kept_of, met_again, sweeping, taken_since
 
 OWNERS: weakref.WeakValueDictionary[int, Inner] = weakref.WeakValueDictionary()
 """By key, whose leaves these are; who has been taken is there no more."""
@@ -54,21 +55,72 @@ def is_of_the_past(key: int) -> bool:
     return key in VARIABLES and key not in OWNERS
 
 
-def look_for_kept(result: Any, since: int, with_history: bool = False) -> None:
+def is_nobodys(key: int) -> bool:
+    """Whether a key is that of a leaf of a derivative whose function has returned: nothing later is differentiated.
+
+    It may have an owner, as long as there is the pullback of `vjp`, or the like.
+    """
+    return key in VARIABLES and ((owner := OWNERS.get(key)) is None or not owner.is_running)
+
+
+def look_for_kept(result: Any, since: int, with_history: bool = False, in_reverse: bool = False) -> None:
     """Tell of what a function returned that was kept of an earlier derivative, in the transformation that called it.
 
     What has a history is looked through too if asked for: a derivative in reverse mode does so anyway.
 
     Args:
         since: the last record before the function was called.
+        in_reverse: whether there is a sweep, which ends where arguments were cut off from their history.
     """
     tensors = [result] if isinstance(result, Tensor) else [x for x in leaves_of(result) if isinstance(x, Tensor)]
     looked_through = [x for x in tensors if with_history and requires_grad(x)]
-    is_old = any(is_of_the_past(k) and not taken_since(k, since) for k in history(looked_through))
+    is_old = bool(looked_through) and _leads_back(looked_through, since)
     if is_old or any(isinstance(x, Layer) and is_kept(x) for x in tensors):
         tell_of_kept(_made_last(looked_through) if is_old else None)
-    elif (met := met_again(tensors, since)) is not None:
+    elif (met := met_again(tensors, since) or (cut_off(tensors, since) if in_reverse else None)) is not None:
         tell_of_kept(met.line)
+
+
+def without_nobodys(x: Any) -> Any:
+    """A result of forward mode as the caller gets it: without a history that leads to nobody's leaves alone."""
+    if isinstance(x := live(x), Layer):
+        return x.through(without_nobodys)
+    if x is None or x._node is None:
+        return x
+    plain, _ = _known_plain()
+    for k in history([x], plain):
+        if k in plain or (k < 0 and not is_nobodys(k)):
+            return x
+    return x.detach()
+
+
+def _known_plain() -> tuple[set[int], bool]:
+    """Where records are remembered that depend on nothing of the past, and whether within a derivative that goes on."""
+    around = [inner for r in _calling() if (inner := r()) is not None]
+    return (around[-1].plain, True) if around else (_plain, False)
+
+
+def _leads_back(tensors: Sequence[Tensor], since: int) -> bool:
+    """Whether tensors depend on what was kept of a derivative that was taken before a record.
+
+    What depends on nothing of the past is remembered while the derivative goes on within which this is asked.
+    """
+    plain, around = _known_plain()
+    behind = list(history(tensors, plain))
+    leaves = [k for k in behind if k in VARIABLES]
+    if any(map(is_of_the_past, leaves)):
+        return any(is_of_the_past(k) and not taken_since(k, since) for k in leaves)
+    if around or not leaves:
+        if len(_plain) > MOST_REMEMBERED:
+            _plain.clear()
+        plain.update(k + 1 - 1 for k in behind if k > 0)  # other ints, which keep no record
+    return False
+
+
+MOST_REMEMBERED = 1 << 16
+
+_plain: set[int] = set()
+"""Records that depend on leaves of the user's alone, outside of all derivatives in reverse mode."""
 
 
 def _made_last(tensors: Sequence[Tensor], leaves: Collection[int] = ()) -> Location | None:
@@ -87,6 +139,9 @@ class Inner:
         targets: the new tensors, as the sweep looks for them.
         past: what will be known of it when its function has returned.
         seen: records that derivatives within its function have made, and that depend on what is outside of these.
+        plain: records that depend on nothing that was kept of an earlier derivative.
+        is_running: whether its function has not returned.
+        cuts: the new tensors in the place of those whose history, though gradients are recorded, they do not have.
 
     Leaves of derivatives that its function takes on the way are nobody's once these are done.  Its gradients may depend
     on them, but nothing outside differentiates through that.
@@ -97,10 +152,14 @@ class Inner:
         self.targets: list[Tensor] = []
         self.past = Past()
         self.seen: set[int] = set()
+        self.plain: set[int] = set()
+        self.is_running = True
+        self.cuts: list[Tensor] = []
+        self._may_cut = current().recording and not self.recording
         self._leaves: dict[int, Tensor] = {}
         self._within: dict[int, weakref.ref[Tensor]] = {}
-        self._around = [inner for inner in [r() for r in _calling()] if inner is not None]
-        _calling()[:] = [weakref.ref(inner) for inner in (*self._around, self)]
+        self._calling_it = [r for r in _calling() if r() is not None]
+        _calling()[:] = [*self._calling_it, weakref.ref(self)]
         self._own: set[int] = set()  # records known to depend on these leaves alone; what a record depends on stays
 
     def argument(self, x: Tensor) -> Tensor:
@@ -129,8 +188,9 @@ class Inner:
 
     def _called(self) -> None:
         """The function has returned: its numbers may leave what is being recorded again."""
+        self.is_running = False
         _calling()[:] = [r for r in _calling() if r() not in (None, self)]
-        is_over(self.past, self.targets)
+        is_over(self.past, self.targets, self.cuts)
         for target in self.targets:
             for part in components(target):
                 part._seek(False)
@@ -143,9 +203,11 @@ class Inner:
         now = recorded(x)
         if now is not x or (self.recording and x._node is not None):
             return ops.reshape(now, shape=x._spec.shape)
-        if is_of_program(x):
-            return x.detach().requires_grad_()  # every call has a leaf of its own
-        return self.leaf(x._data)
+        # In a program every call has a leaf of its own.
+        made = x.detach().requires_grad_() if is_of_program(x) else self.leaf(x._data)
+        if self._may_cut and x._carries_gradient():
+            self.cuts.append(made)
+        return made
 
     def variable(self, value: Any) -> Tensor:
         """Something new to differentiate with respect to, within `vmap` and in what is being recorded too."""
@@ -156,32 +218,47 @@ class Inner:
     def leaf(self, value: Any) -> Tensor:
         """A leaf of this derivative's own, on the given memory."""
         made = leaf(value, requires_grad=True)
+        made._born = last_of(current()) + 1 - 1  # another int, which keeps no record
         self._leaves[key(made)] = VARIABLES[key(made)] = made
         OWNERS[key(made)] = self
-        for inner in self._around:
+        for inner in self._around():
             inner._within[key(made)] = weakref.ref(made)
         return made
 
     def is_seen_outside(self, *tensors: Tensor) -> bool:
         """Whether tensors depend on something with a gradient that is not this derivative's own."""
-        is_any_kept = False
-        seen = self._around[-1].seen if self._around else set()
+        is_any_kept, around = False, self._around()
+        seen = around[-1].seen if around else set()
+        owners: set[Inner] = set()
         for k in history(tensors, self._own):
             is_outside = k < 0 and k not in self._leaves and not self._was_within(k)
-            if k in seen or (is_outside and not is_of_the_past(k)):
-                if k in seen or OWNERS.get(k) in (None, *self._around):
+            if k in seen or (is_outside and not is_nobodys(k)):
+                if k in seen or OWNERS.get(k) in (None, *around):
                     seen.update(k + 1 - 1 for k in keys(tensors) if k > 0)  # other ints, which keep no record
                 return True
-            if is_outside:
-                is_any_kept = is_any_kept or not any(inner._was_within(k) for inner in self._around)
+            if is_outside and not any(inner._was_within(k) for inner in around):
+                owner = OWNERS.get(k)
+                is_any_kept = is_any_kept or owner is None
+                owners.update(() if owner is None else (owner,))
         if is_any_kept:
             tell_of_kept(_made_last(tensors, self._leaves))
+        elif owners and (met := kept_of(tensors, self.past.begin, [owner._taken() for owner in owners])) is not None:
+            tell_of_kept(met.line)
         self._own.update(k for k in keys(tensors) if k > 0)
         return False
 
     def _was_within(self, key: int) -> bool:
         """Whether a key is that of a leaf of a derivative that the function took."""
         return key in self._within and self._within[key]() is not None
+
+    def _around(self) -> list[Inner]:
+        """The derivatives within whose functions this one is taken, as long as there are such."""
+        return [inner for r in self._calling_it if (inner := r()) is not None]
+
+    def _taken(self) -> Past:
+        """What is known of it, now that its function has returned."""
+        self.past.targets = self.past.targets or frozenset(keys(self.targets))
+        return self.past
 
     def gradients(
         self, outputs: Iterable[Tensor], weights: Iterable[Tensor | None], *, retain: bool,
@@ -386,8 +463,8 @@ def fitting(structure: Structure, refs: list[Tensor], tree: Any, what: str, like
             )
         if x._spec.dtype != ref._spec.dtype:
             raise RuntimeError(
-                f"{what} must have the dtypes of {like}: number {i} must be {ref.dtype}, is {x.dtype}; convert it "
-                f"with .to({ref.dtype})"
+                f"{what} must have the dtypes of {like}: number {i} must be {ref.dtype}, is {x.dtype}; convert "
+                f"it with .to({ref.dtype}), an array with .astype({ref._spec.dtype.name!r})"
             )
     return tensors
 

@@ -64,6 +64,8 @@ class DerivativesTaken:
         outermost: its depth.
         past: the derivatives that were taken, in the order in which they ended.
         outer: of these, each that is within no other yet.
+        cuts: of these, in the same order, those of functions that got arguments without their history, and the keys of
+            these arguments.
         sweeps: the bounds of the sweeps that were recorded, which have nothing in common.
     """
 
@@ -74,6 +76,7 @@ class DerivativesTaken:
         self.outermost = outermost
         self.past: list[Past] = []
         self.outer: list[Past] = []
+        self.cuts: list[tuple[Past, set[int]]] = []
         self.sweeps: list[tuple[int, int]] = []
 
     def add(self, past: Past) -> None:
@@ -131,6 +134,18 @@ def _taken() -> DerivativesTaken:
     return found
 
 
+def _taken_here() -> DerivativesTaken | None:
+    """What was done so far where this thread is, as that goes on; None outside of all transformations."""
+    taken = _taken()
+    if program_records() is None:
+        outermost = (*begun(), -1)[0]
+        if outermost < 0:
+            return None
+        if outermost != taken.outermost:
+            taken.begin(outermost)
+    return taken
+
+
 def latest() -> int:
     """The handle of the last record of this thread; as another int, which keeps no record alive."""
     program = program_records()
@@ -159,22 +174,26 @@ def _line(handle: int) -> Location | None:
     return locate(row[CODE], row[LASTI])
 
 
-def is_over(past: Past, targets: Sequence[object]) -> None:
-    """The function of a derivative has returned."""
-    taken = _taken()
-    if program_records() is None:
-        outermost = (*begun(), -1)[0]
-        if outermost != taken.outermost:
-            taken.begin(outermost)
-        if outermost < 0:
-            return
-    past.end, past.targets = latest(), frozenset(_keys(targets))
+def is_over(past: Past, targets: Sequence[object], cuts: Sequence[object]) -> None:
+    """The function of a derivative has returned.
+
+    Args:
+        past: what is known of it.
+        targets: its arguments.
+        cuts: those that it got without their history.
+    """
+    past.end = latest()
+    if (taken := _taken_here()) is None:
+        return
+    past.targets = frozenset(_keys(targets))
     taken.add(past)
+    if cuts:
+        taken.cuts.append((past, _keys(cuts)))
 
 
 def gives(past: Past, result: object) -> None:
     """A derivative gives something back."""
-    past.given.update(_keys([result]))
+    past.given.update(k + 1 - 1 for k in _keys([result]))  # other ints, which keep no record
 
 
 class sweeping:
@@ -190,13 +209,63 @@ class sweeping:
             self.begin = latest()
 
     def __exit__(self, *raised: object) -> None:
-        if self.is_recorded and (taken := _taken()).past:
+        if self.is_recorded and (taken := _taken_here()) is not None:
             taken.add_sweep(self.begin, latest())
 
 
 def taken_since(target: int, since: int) -> bool:
     """Whether a key is that of an argument of a derivative that has been taken since a record."""
-    return any(past.begin >= since and target in past.targets for past in reversed(_taken().past))
+    for past in reversed(_taken().past):
+        if past.end < since:  # as all that had ended before
+            return False
+        if past.begin >= since and target in past.targets:
+            return True
+    return False
+
+
+def kept_of(tensors: Iterable[object], since: int, pasts: Collection[Past]) -> Met | None:
+    """What was kept of the functions of some derivatives, if what was computed since a record depends on such a thing.
+
+    What these derivatives gave, and what sweeps make, may depend on their arguments.
+    """
+    taken = _taken()
+    queue, seen = list(_keys(tensors)), set[int]()
+    while queue:
+        k = queue.pop()
+        if k in seen or taken.is_of_sweep(k):
+            continue
+        seen.add(k)
+        if k > since:
+            queue += _operands(k)
+        elif any(k in past.targets or past.has(k) for past in pasts):
+            return Met(_line(k) if k > 0 else None)
+    return None
+
+
+def cut_off(tensors: Iterable[object], since: int) -> Met | None:
+    """What was kept of a derivative that was taken since a record, of arguments cut off from their history.
+
+    No gradient flows past these, so that it is a constant to what began with that record.  None if nothing was.
+    """
+    first, leaves = -1, set[int]()
+    for past, cuts in reversed(_taken().cuts):
+        if past.end < since:  # as all that had ended before
+            break
+        if past.begin >= since:
+            first = min(past.begin, first) if leaves else past.begin
+            leaves.update(cuts)
+    if not leaves:
+        return None
+    queue, seen = list(_keys(tensors)), set[int]()
+    while queue:
+        k = queue.pop()
+        if k > first and k not in seen:
+            seen.add(k)
+            refs = _operands(k)
+            if not leaves.isdisjoint(refs):
+                return Met(_line(k))
+            queue += refs
+    return None
 
 
 def met_again(tensors: Collection[object], since: int) -> Met | None:

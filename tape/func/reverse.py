@@ -31,7 +31,7 @@ class Called:
         self.inner = Inner()
         with self.inner.calling(), differentiating(), within():
             result = of_these([self.inner.argument(x) for x in given])
-            look_for_kept(result, self.inner.past.begin)
+            look_for_kept(result, self.inner.past.begin, in_reverse=True)
         self.function = func
         self.output, rest = split_aux(result, aux, name)
         self.aux = as_returned(func, transform(self.inner.outside, rest), last=True) if aux else None

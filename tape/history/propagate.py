@@ -31,6 +31,7 @@ from ..base.location import locate
 from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV, X, Y
 from ..base.tensor import Tensor
 from ..recording.halves import SEEING_TO_IT
+from ..recording.leaf import VARIABLES
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, operands, row_of, spec_of_operand
@@ -258,9 +259,16 @@ def earliest(wengert: WengertList, targets: Collection[int] | None) -> int:
 
     What led there through another list would have been made before them too.
     """
-    if not targets or not all(type(k) is int and k >> THREAD_SHIFT == wengert.number for k in targets):
-        return 0
-    return min(targets)
+    births = [_birth(k) for k in targets or ()]
+    return min(births, default=0) if all(k >> THREAD_SHIFT == wengert.number for k in births) else 0
+
+
+def _birth(key: int | None) -> int:
+    """The last record before a target was made, or that which it is; 0 if it is not known."""
+    if key is None or key > 0:
+        return key or 0
+    leaf = VARIABLES.get(key)
+    return 0 if leaf is None else leaf._born
 
 
 def leading_to(targets: Collection[int], wengert: WengertList, reached: Reached) -> Rows:

@@ -23,7 +23,18 @@ from ops.core.op import shape_of
 from ..base.errors import ShapeError, note, unused_error
 from ..base.spec import implicit
 from ..base.tensor import Tensor
-from ..recording.level import Layer, Level, active, components, depths, history, keys, live, requires_grad
+from ..recording.level import (
+    Layer,
+    Level,
+    active,
+    components,
+    depths,
+    history,
+    keys,
+    live,
+    program_records,
+    requires_grad,
+)
 from ..recording.recorder import CUSTOM, wrap
 from ..recording.version import count
 from .batched import Batched, batched, form_of, gained
@@ -42,11 +53,12 @@ class Batch(Level):
             Then whatever has a history gets lanes before it meets something batched, so that there is an
             adjoint for each lane.
         lifts: such tensors as they were, and with lanes.
+        stops: by the keys of those with lanes, their places among the lifts.
 
     What is known by its identity is kept, so that nothing else gets that.
     """
 
-    __slots__ = ("_known", "lifting", "lifts", "n", "randomness")
+    __slots__ = ("_known", "lifting", "lifts", "n", "randomness", "stops")
 
     in_front = 1
 
@@ -55,6 +67,7 @@ class Batch(Level):
         self.n, self.randomness = n, randomness
         self.lifting = False
         self.lifts: list[tuple[Tensor, Tensor]] = []
+        self.stops: dict[int, int] = {}
         self._known: dict[Any, tuple[Tensor, list[int], list[Tensor]]] = {}
 
     def __enter__(self) -> Batch:
@@ -81,14 +94,14 @@ class Batch(Level):
     def __exit__(self, *_: Any) -> None:
         active().remove(self)
         super().__exit__()
-        self.lifts, self._known = [], {}
+        self.lifts, self.stops, self._known = [], {}, {}
 
     def known(self) -> Any:
         """What got lanes so far, to be put back with `know`."""
-        return [*self.lifts], {**self._known}
+        return [*self.lifts], {**self.stops}, {**self._known}
 
     def know(self, known: Any) -> None:
-        self.lifts, self._known = known
+        self.lifts, self.stops, self._known = known
 
     def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """The op on what is below, by its batching rule."""
@@ -152,6 +165,7 @@ class Batch(Level):
         if known is None or versions(known[0]) != known[1]:  # the memory was changed in place since
             with_lanes = as_it_is(ops.broadcast_to(x, shape=(self.n, *x._spec.shape)))
             known = self._known[k] = with_lanes, versions(with_lanes), list(components(x))
+            self.stops.update(dict.fromkeys(keys([with_lanes]), len(self.lifts)))
             self.lifts.append((as_it_is(x), with_lanes))
         return known[0]
 
@@ -225,7 +239,7 @@ class Batch(Level):
         inside = [(self.parts(z)[0], self._weight(z, w)) for z, w in zip(outputs, weights) if self.parts(z)[1]]
         inside = [(z, w) for z, w in inside if requires_grad(z)]
         outside = [(z, w) for z, w in zip(outputs, weights) if not self.parts(z)[1] and requires_grad(z)]
-        lifts = list(self.lifts) if others else []
+        lifts = self._met([z for z, _ in inside], [inputs[i] for i in others]) if inside and others else []
         if inside:
             targets = (*[self.parts(inputs[i])[0] for i in mine], *[lifted for _, lifted in lifts])
             again = retain or bool(others)  # a sweep at outer levels may go past these targets, to where it is next
@@ -233,7 +247,6 @@ class Batch(Level):
             for i, g in zip(mine, reached):
                 found[i] = None if g is None else self.layer(g)
             outside += [(x, self.layer(g)) for (x, _), g in zip(lifts, reached[len(mine) :]) if g is not None]
-            self._check_lifted(inside, [inputs[i] for i in others])
         if others and outside:
             reached = self._from_outside(reverse, outside, [inputs[i] for i in others], retain, create)
             for i, g in zip(others, reached):
@@ -251,18 +264,23 @@ class Batch(Level):
         below, batched = self.parts(w)
         return below if batched else self.full(below)
 
-    def _check_lifted(self, inside: Sequence[Any], others: Sequence[Any]) -> None:
-        """Raise if batched outputs depend on an input without lanes in a way that does not tell the lanes apart.
+    def _met(self, inside: Sequence[Any], others: Sequence[Any]) -> list[tuple[Tensor, Tensor]]:
+        """The lifts that batched outputs depend on, of which inputs without lanes get their gradients.
 
-        Directions of `jacfwd` are then taken one by one.
+        Raises:
+            LanesDiffer: if the outputs depend on one of these in a way that does not tell the lanes apart; then
+                directions of `jacfwd` are taken one by one.
         """
-        stops = keys([lifted for _, lifted in self.lifts])
-        if others and not keys(map(bottom, others)).isdisjoint(history([z for z, _ in inside], stops)):
+        behind = set(history(inside, self.stops))
+        if not keys(map(bottom, others)).isdisjoint(behind):
             raise LanesDiffer(
                 "within vmap, an output that differs from lane to lane is differentiated with respect to a tensor that "
                 "is the same in all of them, and the lanes' parts of the gradient have been added up on the way.\n"
                 "Use tape.func.grad, vjp or jacrev of a function that takes this tensor as an argument."
             )
+        if program_records() is not None:  # where the history is not to be seen from here
+            return list(self.lifts)
+        return [self.lifts[i] for i in sorted({self.stops[k] for k in behind & self.stops.keys()})]
 
     def _from_outside(
         self, reverse: Callable[..., Any], pairs: Sequence[Any], inputs: Sequence[Any], retain: bool, create: bool

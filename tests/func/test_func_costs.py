@@ -1,0 +1,87 @@
+"""What many derivatives within another cost together grows as their number does."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import tape
+from tape.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+
+X = np.array([0.4, 0.8, 1.1])
+
+
+def cube(y):
+    return (y**3).sum()
+
+
+INNER = {
+    "grad": lambda x: grad(cube)(x),
+    "hessian": lambda x: hessian(cube)(x).sum(axis=0),
+    "linearize": lambda x: linearize(lambda y: y**3, x)[1](x),
+    "vjp": lambda x: vjp(lambda y: y**3, x)[1](x)[0],
+    "jvp": lambda x: jvp(lambda y: y**3, (x,), (x,))[1],
+    "jacrev": lambda x: jacrev(lambda y: y**3)(x).sum(axis=0),
+    "jacfwd": lambda x: jacfwd(lambda y: y**3)(x).sum(axis=0),
+    "jacobian": lambda x: tape.autograd.functional.jacobian(lambda y: y**3, x, create_graph=True).sum(axis=0),
+    "cut off": lambda x: tape.autograd.functional.jacobian(lambda y: y**3, x).sum(axis=0) * x,
+    "around": lambda x: grad(lambda y: (y * x).sum())(np.ones(3)),
+}
+OUTER = {
+    "grad": grad,
+    "jacfwd": jacfwd,
+    "vmap": lambda f: lambda x: vmap(f)(x[None]),
+}
+
+
+def repeatedly(inner, count):
+    def f(x):
+        total = 0.0
+        for _ in range(count):
+            total = total + inner(x).sum()
+        return total
+
+    return f
+
+
+def one_after_another(inner, count):
+    def f(x):
+        for _ in range(count):
+            x = 0.5 * x + 0.01 * inner(x)
+        return x.sum()
+
+    return f
+
+
+def events(call):
+    count = 0
+
+    def profile(*_):
+        nonlocal count
+        count += 1
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+JACOBIANS = "jacobian", one_after_another
+"""Each looks for what was kept through the history of those before it."""
+
+CASES = [(name, many) for name in INNER for many in (repeatedly, one_after_another) if (name, many) != JACOBIANS]
+
+
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize(("name", "many"), CASES)
+def test_each_of_many_derivatives_within_another_costs_the_same(name, outer, many):
+    def each(count):
+        f = OUTER[outer](many(INNER[name], count))
+        return min(events(lambda: f(X)) for _ in range(2)) / count  # what comes once only is not counted
+
+    each(2)
+    assert each(40) < 1.1 * each(10)
