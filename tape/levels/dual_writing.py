@@ -127,7 +127,7 @@ def _gains_layers(held: Tensor, tangent: Tensor) -> bool:
             raise LanesDiffer(
                 "a value whose tangent differs from lane to lane of vmap is written into a tensor with views, whose "
                 "tangents are the same in all lanes.\nWrite into a tensor of its own: y = y.clone() before the views "
-                "are taken."
+                "are taken; into an array of its own: y = y.copy(), or y[0:1] = y[0:1] + x in the place of a view's +=."
             )
     return True
 

@@ -103,5 +103,6 @@ def _check_alone(layer: Tensor) -> None:
 def _unknown(why: str) -> RuntimeError:
     return RuntimeError(
         "a value that carries a tangent is written into a tensor without one, which shares its memory with views that "
-        f"would miss the tangent: {why}.\nWrite into a tensor of its own: y = y.clone() before the views are taken."
+        f"would miss the tangent: {why}.\nWrite into a tensor of its own: y = y.clone() before the views are taken, "
+        "y = y.copy() for an array."
     )

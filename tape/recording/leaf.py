@@ -48,7 +48,8 @@ def require(tensor: Tensor) -> None:
         raise RuntimeError(
             "Only Tensors of floating point and complex dtype can require gradients; this one is "
             f"{tensor.dtype}.\n"
-            "Write its numbers as floats (1.0 instead of 1), pass dtype=tape.float64, or convert it with .double()."
+            "Write its numbers as floats (1.0 instead of 1), or convert it: a tensor with .double(), an array with "
+            ".astype(float)."
         )
     if tensor._inference and get_ident() not in INFERRING:
         raise RuntimeError(

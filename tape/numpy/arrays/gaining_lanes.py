@@ -68,5 +68,6 @@ def _unseen() -> TypeError:
     return TypeError(
         "vmap: a value that differs from lane to lane is written into an array that is the same in all of "
         f"them, and at whose memory something else looks that would not see the lanes.\n  at {where}\n"
-        "Write before you look at it in another way, or make it with np.zeros_like of a mapped value."
+        "Write before you look at it in another way, y[:1] = y[:1] + x in the place of y[:1] += x, or make it with "
+        "np.zeros_like of a mapped value."
     )
