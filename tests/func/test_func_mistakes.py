@@ -93,3 +93,46 @@ def test_a_cotangent_that_does_not_fit_is_refused_wherever_it_is_given(weight, m
     for call in (pulled, tape.compile(pulled)):
         with pytest.raises(RuntimeError, match=message):
             call(tape.tensor([1.0, 2.0], requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: grad(lambda i: (i * 1.0).sum())(np.array([1, 2])), r"floats.*an array with \.astype\(float\)"),
+        (lambda: vjp(lambda i: i * 1.0, np.array([True])), r"floats.*an array with \.astype\(float\)"),
+        (lambda: vjp(lambda y: y, np.ones(2))[1](np.ones(2, np.float32)), r"an array with \.astype\('float64'\)"),
+        (lambda: linearize(lambda y: y, np.ones(2))[1](np.array([1, 2])), r"an array with \.astype\('float64'\)"),
+        (
+            lambda: jvp(lambda i: i * 1.0, (np.array([1, 2]),), (np.ones(2),)),
+            "must be floating point.*Write its numbers",
+        ),
+        (lambda: jvp(lambda i: i * 1.0, (np.ones(2),), (np.array([1, 2]),)), r"an array with \.astype\('float64'\)"),
+        (lambda: tape.autograd.functional.jacobian(lambda y: 3, np.ones(2)), r"tape\.tensor\(\) or np\.array\(\)"),
+    ],
+)
+def test_messages_say_what_to_write_of_an_array(call, text):
+    with pytest.raises((RuntimeError, TypeError), match=f"(?s){text}"):
+        call()
+
+
+@pytest.mark.parametrize("write", ["a view", "in the place of it"])
+def test_a_view_in_directions_that_gets_lanes_is_refused_with_what_to_write(write):
+    x, ws = np.array([0.5, 0.3]), np.array([[1.0, 2.0], [3.0, 4.0]])
+
+    def accumulated(y, w):
+        b = y * 1.0
+        if write == "a view":
+            b[:1] += w[1:] * b[1:] * y[:1]
+        else:
+            b[:1] = b[:1] + w[1:] * b[1:] * y[:1]
+        return b
+
+    def blocks():
+        return tape.func.vmap(lambda w: tape.func.jacfwd(lambda y: accumulated(y, w))(x))(ws)
+
+    if write == "a view":
+        with pytest.raises(TypeError, match=r"y\[:1\] = y\[:1\] \+ x in the place of y\[:1\] \+= x"):
+            blocks()
+    else:
+        expected = [[[1 + w[1] * x[1], w[1] * x[0]], [0, 1]] for w in ws]
+        np.testing.assert_allclose(blocks(), expected)
