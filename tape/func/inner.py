@@ -87,40 +87,52 @@ def without_nobodys(x: Any) -> Any:
         return x.through(without_nobodys)
     if x is None or x._node is None:
         return x
-    plain, _ = _known_plain()
+    plain = AnyOf(_known_plain())
     for k in history([x], plain):
         if k in plain or (k < 0 and not is_nobodys(k)):
             return x
     return x.detach()
 
 
-def _known_plain() -> tuple[set[int], bool]:
-    """Where records are remembered that depend on nothing of the past, and whether within a derivative that goes on."""
-    around = [inner for r in _calling() if (inner := r()) is not None]
-    return (around[-1].plain, True) if around else (_plain, False)
+def _known_plain() -> list[set[int]]:
+    """What is known to depend on nothing of the past: at all, and within each of the derivatives that go on."""
+    return [_plain, *[inner.plain for r in _calling() if (inner := r()) is not None]]
 
 
 def _leads_back(tensors: Sequence[Tensor], since: int) -> bool:
     """Whether tensors depend on what was kept of a derivative that was taken before a record.
 
-    What depends on nothing of the past is remembered while the derivative goes on within which this is asked.
+    What depends on nothing of the past is remembered: while all derivatives go on that it depends on.
     """
-    plain, around = _known_plain()
-    behind = list(history(tensors, plain))
+    plain = _known_plain()
+    owners = [None, *[inner for r in _calling() if (inner := r()) is not None]]
+    behind = list(history(tensors, AnyOf(plain) if any(plain) else ()))
     leaves = [k for k in behind if k in VARIABLES]
     if any(map(is_of_the_past, leaves)):
         return any(is_of_the_past(k) and not taken_since(k, since) for k in leaves)
-    if around or not leaves:
+    if all((owner := OWNERS.get(k)) is not None and owner in owners for k in leaves):
+        depth = max([owners.index(OWNERS.get(k)) for k in leaves], default=0)
+        depth = max([depth, *[i for i, known in enumerate(plain) if not known.isdisjoint(behind)]])
         if len(_plain) > MOST_REMEMBERED:
             _plain.clear()
-        plain.update(k + 1 - 1 for k in behind if k > 0)  # other ints, which keep no record
+        plain[depth].update(k + 1 - 1 for k in behind if k > 0)  # other ints, which keep no record
     return False
+
+
+class AnyOf:
+    """What is in one of some sets."""
+
+    def __init__(self, sets: Sequence[set[int]]):
+        self.sets = sets
+
+    def __contains__(self, k: object) -> bool:
+        return any(k in known for known in self.sets)
 
 
 MOST_REMEMBERED = 1 << 16
 
 _plain: set[int] = set()
-"""Records that depend on leaves of the user's alone, outside of all derivatives in reverse mode."""
+"""Records that depend on leaves of the user's alone."""
 
 
 def _made_last(tensors: Sequence[Tensor], leaves: Collection[int] = ()) -> Location | None:

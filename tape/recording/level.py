@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
 from types import CodeType
@@ -372,7 +372,7 @@ def requires_grad(x: Any) -> bool:
     return any(part._node is not None for part in components(x))
 
 
-def history(tensors: Iterable[Any], beyond: Collection[int] = ()) -> Iterator[int]:
+def history(tensors: Iterable[Any], beyond: Container[int] = ()) -> Iterator[int]:
     """Keys of everything that tensors depend on: the records' handles, the leaves' negative identities.
 
     The latest records come first, and each leaf before what else is behind the records that it is an operand of: who

@@ -70,15 +70,13 @@ def events(call):
     return count
 
 
-JACOBIANS = "jacobian", one_after_another
-"""Each looks for what was kept through the history of those before it."""
-
-CASES = [(name, many) for name in INNER for many in (repeatedly, one_after_another) if (name, many) != JACOBIANS]
-
-
 @pytest.mark.parametrize("outer", OUTER)
-@pytest.mark.parametrize(("name", "many"), CASES)
+@pytest.mark.parametrize("many", [repeatedly, one_after_another])
+@pytest.mark.parametrize("name", INNER)
 def test_each_of_many_derivatives_within_another_costs_the_same(name, outer, many):
+    if name == "jacobian" and many is one_after_another and outer != "grad":
+        return  # each is told to be kept of an earlier call, and the line looked for that has computed it
+
     def each(count):
         f = OUTER[outer](many(INNER[name], count))
         return min(events(lambda: f(X)) for _ in range(2)) / count  # what comes once only is not counted
