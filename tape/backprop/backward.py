@@ -23,12 +23,11 @@ from ..history.chain import Chain, apply
 from ..history.changes import DOUBTS, check_unchanged
 from ..history.hooks import LEAVES
 from ..history.node import EdgeTensor
+from ..memory.writing import put
 from ..recording.laying import lie_within
 from ..recording.level import Layer
 from ..recording.packing import drop_later
 from ..recording.recorder import wrap
-from ..recording.version import increment
-from ..recording.views import materialise
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of
 from .cotangents import Tensors, as_cotangent, check_inputs, renamed, sequence
 from .fresh_stacks import is_deep, on_fresh_stack
@@ -398,26 +397,31 @@ def _accumulate(tensor: Tensor, box: list[Any]) -> None:
             value = laid_in(order_without_gaps(tensor._data), value)
         tensor._grad = wrap(value)
     elif held._node is None or type(held) is Tensor or type(held) is Narrow:
-        _add_in_place(held, box[0])
+        if type(held._data) is np.ndarray and held._data.base is None and _holders(held) <= _LEAF_ALONE:
+            np.add(held._data, box[0], out=held._data)
+        else:  # whoever looks there is to see it, and a record that saved it to tell
+            put(held, held._data + box[0], "backward()")
     else:
         tensor._grad = held + wrap(box.pop())
 
 
-def _add_in_place(held: Tensor, g: Any) -> None:
-    """Add to what a tensor holds, and count that as a change if something else, such as a record, may hold it too."""
-    if type(held._data) is not np.ndarray:
-        materialise(held)
-    np.add(held._data, g, out=held._data)
-    if _holders(held) > _ONE_HOLDER:
-        increment(held, "backward()")
-
-
 def _holders(tensor: Tensor) -> int:
-    return sys.getrefcount(tensor._data)
+    return sys.getrefcount(tensor) + sys.getrefcount(tensor._data)
 
 
-_ONE_HOLDER = untraced(lambda: _holders(wrap(np.empty(1))))
-"""What `_holders` says of a tensor that alone holds its array."""
+def _holders_of_gradient(tensor: Tensor) -> int:
+    held: Any = tensor._grad
+    return _holders(held)
+
+
+def _with_gradient() -> Tensor:
+    leaf = wrap(np.empty(1))
+    leaf._grad = wrap(np.empty(1))
+    return leaf
+
+
+_LEAF_ALONE = untraced(lambda: _holders_of_gradient(_with_gradient()))
+"""What `_holders` says of a gradient that its leaf alone holds, and whose array it alone holds."""
 
 
 def _references(box: list[Any]) -> int:

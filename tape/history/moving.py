@@ -34,6 +34,10 @@ class Part(NamedTuple):
     indices: tuple[Any, ...]
     bar: Any
 
+    def put_into(self, zeros: np.ndarray) -> None:
+        """Begin an adjoint; not by adding, for 0.0 + −0.0 is 0.0."""
+        _around(zeros, self.indices)[self.indices[-1]] = self.bar
+
     def add_to(self, total: np.ndarray) -> None:
         place = _around(total, self.indices)
         place[self.indices[-1]] += self.bar

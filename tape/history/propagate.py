@@ -366,7 +366,7 @@ def sweep(
             if chain is not None:
                 g = chain.receive(g)
             if targets is not None and handle in targets:
-                found[handle] = g
+                found[handle], is_free = g, False
             if handle not in leading:
                 if chain is not None and recorder.task.passing and chain.surrounds():
                     pass_by(chain, row, g, create_graph)
@@ -398,13 +398,16 @@ def _gather(adjoints: dict[int, Any], free: set[int], k: int, ref: Any, bar: Any
     """Add to an adjoint that nobody else holds, and that may be changed: one that is `free`, or is so from now on."""
     total: Any = adjoints.get(k)
     if type(bar) is Part:
-        if k not in free:
+        if total is None:
             spec = spec_of_operand(ref)
             assert spec is not None, "an array is read"
-            total = np.zeros(spec.shape, spec.dtype) if total is None else np.array(total)
-            adjoints[k] = total
-            free.add(k)
-        bar.add_to(total)
+            adjoints[k] = total = np.zeros(spec.shape, spec.dtype)
+            bar.put_into(total)
+        else:
+            if k not in free:
+                adjoints[k] = total = np.array(total)
+            bar.add_to(total)
+        free.add(k)
         return
     if type(bar) is Moved:
         adjoints[k] = bar.bar if total is None else total + bar.bar

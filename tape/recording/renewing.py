@@ -83,13 +83,10 @@ def _copied_parts(array: np.ndarray, count: int) -> bool:
     with wengert.still():
         for place in places:
             saved = wengert.rows[place]
-            copies = tuple([_apart(v) for v in saved]) if type(saved) is tuple else _apart(saved)
-            wengert.save_instead(place, copies)
+            several = type(saved) is tuple
+            copies = [v.copy("K") if _is_part(v, memory) else v for v in (saved if several else (saved,))]
+            wengert.save_instead(place, tuple(copies) if several else copies[0])
     return True
-
-
-def _apart(value: Any) -> Any:
-    return value.copy("K") if type(value) is np.ndarray else value
 
 
 def _places_of_parts(wengert: WengertList, memory: np.ndarray, count: int) -> list[int]:

@@ -124,6 +124,46 @@ def test_what_is_kept_of_an_adjoint_is_not_changed_later():
     assert (again[3, 4], again[0, 0], again[1, 2]) == (0.0, 3.0, 0.0)
 
 
+def written_and_read(y, a):
+    y[0] = a
+    return y, y[:2].sum() * 2.0 + y[1] * 3.0
+
+
+def read_through_a_view(y, a):
+    y[3:9][2] = a
+    return y, y[3:6].sum() + (y[4:7] * a).sum()
+
+
+def written_twice(y, a):
+    y[5] = a
+    before = y.clone()
+    y[7] = before[8]
+    return before, y[6:9].sum() + before[5] * a
+
+
+@pytest.mark.parametrize("program", [written_and_read, read_through_a_view, written_twice])
+@pytest.mark.parametrize("number", [N * N, 20])
+def test_adjoints_of_what_lies_between_are_those_of_rules(program, number, either):
+    """That of a target is given back, so that no record behind it may take anything out of it."""
+
+    def gradients(create_graph):
+        x = tape.tensor(np.linspace(0.1, 1.0, number), requires_grad=True)
+        a = tape.tensor(0.5, dtype=tape.float64, requires_grad=True)
+        between, total = program(x * 1.0, a)
+        return tape.autograd.grad(total, [between, x, a], create_graph=create_graph)
+
+    for found, expected in zip(gradients(False), gradients(True)):
+        np.testing.assert_allclose(found.numpy(), expected.detach().numpy())
+
+
+@pytest.mark.parametrize("index", [slice(3, 5), slice(2, 30, 7), (Ellipsis, slice(1, 2))])
+def test_zeros_keep_their_sign(index, either):
+    x = tape.tensor(np.ones(N * N), requires_grad=True)
+    z = x[index]
+    (found,) = tape.autograd.grad(z, [x], tape.full_like(z, -0.0))
+    assert np.signbit(found.numpy()).sum() == z.numel()
+
+
 @pytest.mark.parametrize("dtype", ["float32", "complex128", "float16"])
 def test_other_dtypes(dtype):
     x = tape.tensor(np.linspace(0.1, 1.0, N * N).reshape(N, N).astype(dtype), requires_grad=True)

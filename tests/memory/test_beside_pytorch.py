@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 import tape
 
-pytestmark = pytest.mark.filterwarnings("ignore:Using backward")
+pytestmark = pytest.mark.filterwarnings("ignore:Using backward", "ignore:grad and param do not obey")
 
 
 def outcome(f, T):
@@ -157,6 +158,92 @@ def test_a_gradient_that_was_saved_and_then_added_to_is_found_out(create_graph):
         (x**2).sum().backward()
         y.backward()
         return w.grad.tolist()
+
+    assert same(f) is RuntimeError
+
+
+def a_part_of_another(T, x):
+    x.grad = T.zeros(12)[3:9]
+    return x.grad._base
+
+
+def a_column(T, x):
+    x.grad = T.zeros(6, 2)[:, 1]
+    return x.grad._base
+
+
+def a_detached_one(T, x):
+    whole = T.zeros(6)
+    x.grad = whole.detach()
+    return whole
+
+
+def of_a_factor(T, x):
+    q, _ = T.linalg.qr(T.eye(6) + T.ones(6, 6), mode="complete")
+    x.grad = q[1]
+    return q
+
+
+def its_own(T, x):
+    (x * x).sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize("held", [a_part_of_another, a_column, a_detached_one, of_a_factor, its_own])
+@pytest.mark.parametrize("saved", ["whole", "part", "element", "not"])
+def test_whoever_looks_at_a_gradient_sees_what_is_added(held, saved):
+    """And a record that has saved it, or memory that it is a part of, says so."""
+
+    def f(T):
+        x = T.linspace(0.5, 1.0, 6).requires_grad_()
+        whole = held(T, x)
+        w, v = T.ones(1, requires_grad=True), whole._version
+        element, twin = whole[(1,) * whole.ndim], whole.detach()[0]
+        part = {"whole": whole, "part": whole[1:4], "element": element}.get(saved)
+        y = None if part is None else (part * w).sum()
+        (x * x * x).sum().backward()
+        seen = [(t * 1.0).tolist() for t in (whole, element, twin, x.grad)]
+        if y is not None:
+            y.backward()
+        return [np.round(t, 5).tolist() for t in seen], whole._version - v
+
+    assert (same(f) is RuntimeError) == (saved != "not")
+
+
+@pytest.mark.parametrize("held", [a_detached_one, its_own])
+def test_what_was_saved_of_a_gradient_may_be_guarded_while_that_is_added_to(held):
+    def f(T):
+        x, w = T.ones(6, requires_grad=True), T.ones(1, requires_grad=True)
+        whole = held(T, x)
+        with T.autograd.graph.allow_mutation_on_saved_tensors():
+            y = (whole * w).sum()
+            (x * x).sum().backward()
+            y.backward()
+        return w.grad.tolist()
+
+    assert same(f) is not RuntimeError
+
+
+def test_numbers_of_a_gradient_are_seen_elsewhere():
+    def f(T):
+        x, buffer = T.tensor(2.0, requires_grad=True), T.zeros(3)
+        x.grad = buffer[1]
+        other = buffer[1]
+        (x * x).backward()
+        flat = x.grad.view(1)
+        first = flat[0]
+        (x * x).backward()
+        return [(t * 1.0).tolist() for t in (buffer, other, flat, first, x.grad)]
+
+    assert same(f) is not RuntimeError
+
+
+@pytest.mark.parametrize("make", [lambda T: T.zeros(1).expand(6), lambda T: T.zeros(2, 1)[:1].expand(6, 1)[:, 0]])
+def test_an_expanded_gradient_is_not_added_to(make):
+    def f(T):
+        x = T.ones(6, requires_grad=True)
+        x.grad = make(T)
+        (x * x).sum().backward()
 
     assert same(f) is RuntimeError
 

@@ -391,12 +391,15 @@ class SweepRun:
             assert spec is not None, "an array is read"
             total = np.zeros(spec.shape, spec.dtype)
             self.adopt(ref, position, total)
+            part.put_into(total)
+            return
+        total = self.array(slot, spec)
+        if self.work.slots[slot, FRESH]:
+            self.work.slots[slot, FRESH] = 0
+            total[...] = 0.0
+            part.put_into(total)
         else:
-            total = self.array(slot, spec)
-            if self.work.slots[slot, FRESH]:
-                self.work.slots[slot, FRESH] = 0
-                total[...] = 0.0
-        part.add_to(total)
+            part.add_to(total)
 
     def move(self, slot: int, ref: Any, position: int, bar: np.ndarray) -> None:
         """Let an array that nobody else holds be an adjoint, or a part of the sum that it is."""
