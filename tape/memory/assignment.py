@@ -11,7 +11,7 @@ import ops
 from ops import REGISTRY
 
 from ..base.tensor import Face, Tensor, Theme
-from ..recording.creation import array_of, value_of
+from ..recording.creation import array_of, check_numbers, value_of
 from ..recording.functionalising import last_of
 from ..recording.indexing import parts_of_list, plain_index, without_faces
 from ..recording.recorder import operand, user_frame
@@ -50,6 +50,8 @@ class AssignmentMethods(Theme):
             value = value._tensor
         elif isinstance(value, (list, tuple)):
             value = value_of(value)
+        elif (type(value) is int or type(value) is float) and not self._spec.narrow:
+            check_numbers(value, self._spec.dtype, OPERATION)
         index = without_faces(index)
         parts = index if type(index) is tuple else (index,)
         places = [part for part in parts if isinstance(part, Tensor) and part._index_reader() is not None]

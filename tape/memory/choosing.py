@@ -17,7 +17,7 @@ from ops.core.op import answers, is_complex, shape_of
 from ..base.signatures import like, passing_on
 from ..base.tensor import Tensor
 from ..recording.calls import adaptor, also, axis_of, counted, derived, function_only
-from ..recording.creation import array_of
+from ..recording.creation import array_of, check_numbers
 from ..recording.functions import FUNCTIONS, METHODS, is_method
 from ..recording.laying import giving_rows, laid
 from ..recording.recorder import as_tensor, wrap
@@ -182,13 +182,9 @@ def number_for(input: Tensor, value: Any, name: str) -> Any:
         raise RuntimeError(f"{name}: a complex number does not fit into a tensor of {dtype}; put its .real part there")
     if isinstance(value, Tensor):
         return value if np.result_type(value._spec.dtype, dtype) == dtype else ops.cast(value, dtype=dtype)
-    if (
-        isinstance(value, int)
-        and dtype.kind == "i"
-        and not -(1 << 8 * dtype.itemsize - 1) <= value < 1 << (8 * dtype.itemsize - 1)
-    ):
-        raise RuntimeError(f"{name}: value cannot be converted to {dtype} without overflow; got {value}")
-    if dtype.kind in "biu":
+    if type(value) in (int, float):
+        check_numbers(value, dtype, name)
+    if dtype.kind in "biu" or input._spec.narrow or isinstance(value, np.generic):
         return np.asarray(value).astype(dtype)[()]
     return value
 

@@ -20,7 +20,7 @@ from ..base.signatures import like
 from ..base.spec import Spec
 from ..base.tensor import Face, Tensor, Theme
 from ..recording.calls import method
-from ..recording.creation import array_of, value_of
+from ..recording.creation import array_of, check_numbers, value_of
 from ..recording.functions import FUNCTIONS, METHODS, is_method
 from ..recording.inference import check_changeable
 from ..recording.level import Layer, live
@@ -171,6 +171,8 @@ class FillingMethods(Theme):
             raise RuntimeError(
                 f"a complex number does not fit into a tensor of {self.dtype}; fill it with the .real part"
             )
+        if type(value) in (int, float):
+            check_numbers(value, self._spec.dtype, "fill_()")
         if self._repeats():
             return fill(self, value, "fill_()")
         return self._alter("fill_()", _fill, (value,), {})

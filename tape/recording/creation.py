@@ -66,7 +66,36 @@ def array_of(data: Any, dtype: Any = None, exact: bool = False) -> np.ndarray:
         )
     if dtype is None and not exact and not hasattr(values, "dtype"):
         dtype = get_default_dtype() if array.size == 0 else default_for(array.dtype)
+    if dtype is not None and dtype.kind in "iu" and not hasattr(values, "dtype"):
+        check_numbers(array, dtype)
     return array if dtype is None else array.astype(dtype, copy=False)
+
+
+LITTLE = 127
+"""Whole numbers up to this, of either sign, can be put into every dtype; negative ones are wrapped if it has none."""
+
+
+def check_numbers(value: Any, dtype: np.dtype[Any], name: str = "") -> None:
+    """Raise a RuntimeError if numbers are beyond those of a dtype, or nan where it has none; fractions may be lost."""
+    if type(value) is int and -LITTLE <= value <= LITTLE:
+        return
+    array = value if type(value) is np.ndarray else np.asarray(value)
+    if not _fit(array, dtype):
+        what = f"{name}: value" if name else "value"
+        raise RuntimeError(f"{what} cannot be converted to {dtype} without overflow; got {value}")
+
+
+def _fit(array: np.ndarray, dtype: np.dtype[Any]) -> bool:
+    if dtype.kind == "b" or array.dtype == dtype or array.dtype.kind == "b":
+        return True
+    if dtype.kind in "iu":
+        if array.dtype.kind == "c":
+            return not array.imag.any() and _fit(array.real, dtype)
+        largest = np.iinfo(dtype).max
+        least = -largest if dtype.kind == "u" and array.dtype.kind in "iuO" else np.iinfo(dtype).min
+        return bool(((array >= least) & (array <= largest)).all())
+    with np.errstate(all="ignore"):
+        return not (np.isfinite(array) & ~np.isfinite(array.astype(dtype))).any()
 
 
 def _strip(data: Any) -> Any:
@@ -194,6 +223,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     if carries(fill_value):
         z = ops.clone(ops.broadcast_to(as_tensor(fill_value, dtype), shape=shape))
         return z.requires_grad_() if requires_grad and z._node is None else z
+    if type(fill_value) is int or type(fill_value) is float:
+        check_numbers(fill_value, check_dtype(dtype) or default_for(np.dtype(type(fill_value))), "full()")
     value = array_of(fill_value, dtype)
     return leaf(np.full(shape, value, dtype=value.dtype) if shape else value[()], requires_grad, device)
 

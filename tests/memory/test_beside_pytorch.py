@@ -136,6 +136,60 @@ def test_numbers_that_do_not_fit_are_refused(dtype, value):
     assert same(lambda T: INTO_WHOLE[0](T, T.ones(2, dtype=getattr(T, dtype)), value)) is RuntimeError
 
 
+TOO_LARGE = [
+    ("uint8", 300), ("uint8", -256), ("uint8", -0.5), ("int32", 2**40), ("int32", -1e10), ("int64", 1e300),
+    ("int16", float("nan")), ("int64", float("-inf")), ("float32", 1e300), ("float16", -1e5), ("bfloat16", 1e39),
+]  # fmt: skip
+LARGEST = [
+    ("uint8", 255), ("uint8", -255), ("int8", -128), ("int32", -2.5), ("int32", 2**31 - 1), ("int64", -(2**63)),
+    ("bool", 3), ("bool", float("nan")), ("float32", float("inf")), ("float32", float("nan")), ("float16", 65504.0),
+    ("float16", 1.5), ("bfloat16", 1e30), ("float64", 1e300),
+]  # fmt: skip
+PUTS = {
+    "masked_fill": lambda T, x, v: x.masked_fill(T.tensor([True, False]), v),
+    "masked_fill_": lambda T, x, v: x.masked_fill_(T.tensor([True, False]), v),
+    "index_fill": lambda T, x, v: x.index_fill(0, T.tensor([1]), v),
+    "scatter": lambda T, x, v: x.scatter(0, T.tensor([1]), v),
+    "fill_": lambda T, x, v: x.fill_(v),
+    "full": lambda T, x, v: T.full((2,), v, dtype=x.dtype),
+    "full_like": lambda T, x, v: T.full_like(x, v),
+    "new_full": lambda T, x, v: x.new_full((2,), v),
+    "element": lambda T, x, v: (x.__setitem__(0, v), x)[1],
+    "part": lambda T, x, v: (x.__setitem__(slice(0, 1), v), x)[1],
+    "tensor": lambda T, x, v: T.tensor([v, 0], dtype=x.dtype),
+}
+
+
+def put_into(put, dtype, value):
+    def f(T):
+        z = PUTS[put](T, T.zeros(2, dtype=getattr(T, dtype)), value)
+        return str(z.dtype).removeprefix("torch."), repr(z.tolist())
+
+    return f
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+@pytest.mark.parametrize("put", PUTS)
+@pytest.mark.parametrize(("dtype", "value"), TOO_LARGE)
+def test_numbers_beyond_those_of_a_dtype_are_refused_or_infinite_where_pytorch_says_so(put, dtype, value):
+    expected = same(put_into(put, dtype, value))
+    assert expected is RuntimeError or "inf" in expected[1]
+
+
+@pytest.mark.parametrize("put", PUTS)
+@pytest.mark.parametrize(("dtype", "value"), LARGEST)
+def test_the_largest_numbers_of_a_dtype_are_put_there(put, dtype, value):
+    assert same(put_into(put, dtype, value)) is not RuntimeError
+
+
+@pytest.mark.parametrize("put", [name for name in PUTS if name not in ("full", "tensor")])
+@pytest.mark.parametrize(("dtype", "value"), [("int8", 300), ("int64", float("nan")), ("float32", 1e300)])
+def test_compiled_functions_refuse_numbers_that_do_not_fit(put, dtype, value):
+    step = tape.compile(lambda x: PUTS[put](tape, x.clone(), value))
+    with pytest.raises(RuntimeError, match="without overflow"):
+        step(tape.zeros(2, dtype=getattr(tape, dtype)))
+
+
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize("second", [False, True])
 def test_a_gradient_is_added_to_where_it_is(first, second):
