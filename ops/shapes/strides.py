@@ -17,7 +17,7 @@ from .shape import reshape
 def _as_strided(x: Any, *, size: tuple[int, ...], stride: tuple[int, ...], offset: int = 0) -> Any:
     x = np.asarray(x)
     if not math.prod(size):
-        return np.ascontiguousarray(x).reshape(-1)[:0].reshape(size)
+        return np.ascontiguousarray(x).reshape(-1)[offset:offset].reshape(size)
     memory = dense(x)
     steps = None if memory is None else _steps(x, size, stride, offset)
     writeable = x.flags.writeable and steps is not None  # what would be written to a copy is lost

@@ -17,7 +17,7 @@ from ..recording.creation import construct
 from ..recording.inference import check_changeable
 from ..recording.leaf import leaf
 from ..recording.version import increment
-from ..recording.views import base_of, is_related, materialise, owner, twin
+from ..recording.views import base_of, is_related, materialise, owner, owners, twin
 from .grad_and_data import put_under
 from .rebase import check_free, is_tracked
 
@@ -30,10 +30,10 @@ def storage_of(tensor: Tensor) -> tuple[np.ndarray, int]:
 def memory_of(array: np.ndarray) -> tuple[np.ndarray, int]:
     """All numbers of the memory that an array looks at, in order, and where its first one is."""
     memory = owner(array)
-    whole = memory if memory.flags.c_contiguous else memory.T if memory.flags.f_contiguous else array.ravel()
-    flat = whole.reshape(-1).view(array.dtype)
-    start = (array.ctypes.data - flat.ctypes.data) // array.itemsize if np.may_share_memory(array, flat) else 0
-    return flat, start
+    whole = memory if memory.flags.c_contiguous else memory.T if memory.flags.f_contiguous else None
+    flat = (array.ravel() if whole is None else whole.reshape(-1)).view(array.dtype)
+    shares = whole is not None or np.may_share_memory(array, flat)  # of what is empty NumPy says that it does not
+    return flat, (array.ctypes.data - flat.ctypes.data) // array.itemsize if shares else 0
 
 
 def place_in(origin: np.ndarray, array: np.ndarray, lanes: int) -> tuple[int, int, tuple[int, ...]] | None:
@@ -179,13 +179,16 @@ class StorageMethods(Theme):
         room = storage_of(base)[1] + base._spec.size - storage_of(self)[1]
         if size <= room:
             _remember(self)
-            return self.as_strided_(shape, [math.prod(shape[k + 1 :]) for k in range(len(shape))])
+            if shape:
+                return self.as_strided_(shape, [math.prod(shape[k + 1 :]) for k in range(len(shape))])
         known = LARGER.get(id(self))
         if known is not None and owner(self._data) is owner(known) and size <= known.size and not is_related(self):
-            put_under(self, known[:size].reshape(shape))
+            put_under(self, known[:size].reshape(shape))  # without axes an array too, which shares the memory
             increment(self, "resize_()")
             return self
-        if is_related(self):
+        if size <= room:
+            return self.as_strided_(shape, [])
+        if is_related(self) or len(owners(self)) > 1:
             raise RuntimeError(
                 f"resize_() would need {size} numbers where there is memory for {room}, and memory that other tensors "
                 "look at cannot grow.\nMake a new tensor, such as tape.empty(sizes), or resize a clone()."
@@ -228,9 +231,9 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         )
     reach = sum((n - 1) * s for n, s in zip(shape, strides))
     for origin, begin, start, _ in input._placements():
-        if 0 in shape:
-            return ops.as_strided(origin, size=shape, stride=strides)
         offset = (start if storage_offset is None else int(storage_offset)) - begin
+        if 0 in shape:
+            return ops.as_strided(origin, size=shape, stride=strides, offset=min(max(offset, 0), origin._spec.size))
         if 0 <= offset < origin._spec.size - reach:
             return ops.as_strided(origin, size=shape, stride=strides, offset=offset)
     raise RuntimeError(

@@ -302,7 +302,15 @@ def test_an_expanded_gradient_is_not_added_to(make):
     assert same(f) is RuntimeError
 
 
-RESIZED = [[(2, 2), (6,)], [(2,), (3, 2), (1,), (6,)], [(1, 2), (2, 2), (5,)], [(0,), (2, 3)], [(6,), (3,), (3, 2)]]
+RESIZED = [
+    [(2, 2), (6,)],
+    [(2,), (3, 2), (1,), (6,)],
+    [(1, 2), (2, 2), (5,)],
+    [(0,), (2, 3)],
+    [(6,), (3,), (3, 2)],
+    [(), (3,)],
+    [(2,), (), (2, 3)],
+]
 
 
 @pytest.mark.parametrize("sizes", RESIZED)
@@ -313,13 +321,37 @@ def test_a_tensor_that_shrinks_and_grows_has_its_numbers_again(sizes, make):
     def f(T):
         x, seen = make(T).clone(), []
         for size in sizes:
-            x.resize_(*size)
+            x.resize_(size)
             seen.append(x.tolist())
             if x.numel():
                 x.view(-1)[-1] += 10
         return seen
 
     assert same(f) is not RuntimeError
+
+
+@pytest.mark.parametrize("sizes", [[(0,), (2, 2)], [(), (0,), ()], [(0, 3), (3,)], [(1,), (0,), (2,)]])
+def test_a_part_that_shrinks_to_nothing_grows_where_it_was(sizes):
+    def f(T):
+        x, seen = T.arange(9.0)[2:][1:], []
+        for size in sizes:
+            x.resize_(size)
+            seen.append(x.tolist())
+            x.add_(10.0)
+        return seen, x._base.tolist()
+
+    assert same(f) is not RuntimeError
+
+
+@pytest.mark.parametrize("smaller", [(), (0,), (1,), (4,)])
+@pytest.mark.parametrize("which", [0, 1])
+def test_memory_that_detached_tensors_look_at_too_does_not_grow_without_them(smaller, which):
+    x = tape.arange(4.0)
+    x.resize_(*smaller)
+    both = x, x.detach()
+    with pytest.raises(RuntimeError, match="other tensors look at"):
+        both[which].resize_(6)
+    assert both[0].shape == both[1].shape
 
 
 def test_other_memory_is_not_remembered():
