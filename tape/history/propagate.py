@@ -37,7 +37,7 @@ from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, operands, row_of, spec_of_operand
 from .chain import Adjoints, Chain
 from .hooks import WATCHERS, Rules, hooked_leaves, in_order, watched_rules
-from .moving import LARGE, Contributions, Moved, Part, in_parts
+from .small_parts import LARGE, Contributions, Moved, PartAlone, in_parts
 
 CLONE = REGISTRY["clone"]
 
@@ -119,7 +119,7 @@ def contributions(
 
 
 def moved(row: list[Any], g: Any, positions: tuple[int, ...], is_free: bool) -> Contributions | None:
-    """What a record contributes that only moves parts of an adjoint (`tape.history.moving`); None if it does more."""
+    """What a record contributes that only moves parts of an adjoint (`.small_parts`); None if it does more."""
     arity = OF_PARTS.get(row[OP])
     if arity is None or not positions:
         return None
@@ -397,7 +397,7 @@ def sweep(
 def _gather(adjoints: dict[int, Any], free: set[int], k: int, ref: Any, bar: Any) -> None:
     """Add to an adjoint that nobody else holds, and that may be changed: one that is `free`, or is so from now on."""
     total: Any = adjoints.get(k)
-    if type(bar) is Part:
+    if type(bar) is PartAlone:
         if total is None:
             spec = spec_of_operand(ref)
             assert spec is not None, "an array is read"

@@ -12,7 +12,7 @@ from ops.core.bundle import Bundle
 
 from ...history.chain import Chain
 from ...history.hooks import hooked_leaves, in_order
-from ...history.moving import Moved, Part
+from ...history.small_parts import Moved, PartAlone
 from ...history.propagate import contributions, moved, pass_by, released_error, surrounded
 from ...recording.wengert import key, operands, spec_of_operand
 from ...base.row import HANDLE, SPEC, WIDTH, X, Y
@@ -364,7 +364,7 @@ class SweepRun:
             bar = bar.copy()  # its parts may lie in memory that the sweep is about to use again
         position = self.wengert.locate(ref) if self.wengert.owns(ref) else -1
         slot = work.row_slots.item(position) - 1 if position >= 0 else find_leaf(work.address, id(ref))
-        if type(bar) is Part:
+        if type(bar) is PartAlone:
             self.add_part(slot, ref, position, bar)
         elif type(bar) is Moved:
             self.move(slot, ref, position, bar.bar)
@@ -384,7 +384,7 @@ class SweepRun:
         else:
             total += bar
 
-    def add_part(self, slot: int, ref: Any, position: int, part: Part) -> None:
+    def add_part(self, slot: int, ref: Any, position: int, part: PartAlone) -> None:
         """Add to a part of an adjoint, which begins as zeros."""
         spec = spec_of_operand(ref)
         if slot < 0:

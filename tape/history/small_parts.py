@@ -28,7 +28,7 @@ PART = 4
 """So are those of which a part is more than this fraction."""
 
 
-class Part(NamedTuple):
+class PartAlone(NamedTuple):
     """A contribution that is 0 but for a part: the indices of that, one after the other, and what is there."""
 
     indices: tuple[Any, ...]
@@ -71,7 +71,7 @@ def in_parts(
     if whole.dtype != g.dtype:
         return None
     if op.arity == 1:
-        return [(0, refs[0], Part(indices, g))] if PART * np.size(g) <= whole.size else None
+        return [(0, refs[0], PartAlone(indices, g))] if PART * np.size(g) <= whole.size else None
     return _overwritten(refs, g, positions, indices, is_free)
 
 
