@@ -397,8 +397,12 @@ def _accumulate(tensor: Tensor, box: list[Any]) -> None:
             value = laid_in(order_without_gaps(tensor._data), value)
         tensor._grad = wrap(value)
     elif held._node is None or type(held) is Tensor or type(held) is Narrow:
-        if type(held._data) is np.ndarray and held._data.base is None and _holders(held) <= _LEAF_ALONE:
+        is_array = type(held._data) is np.ndarray
+        is_alone = _holders(held) <= _LEAF_ALONE and (not is_array or held._data.base is None)
+        if is_alone and is_array:
             np.add(held._data, box[0], out=held._data)
+        elif is_alone and type(box[0]) is type(held._data):
+            held._data = held._data + box[0]
         else:  # whoever looks there is to see it, and a record that saved it to tell
             put(held, held._data + box[0], "backward()")
     else:
