@@ -227,10 +227,7 @@ class CompiledFunction(Generic[P, R]):
             return
         if paths.history is not None and any(paths.history[1:]):
             return  # an entry takes tensors that require no grad
-        if paths.layout in (None, True) and paths.laid in (
-            None,
-            True,
-        ):  # an entry takes arrays in rows alone
+        if {paths.layout, paths.laid} <= {None, True}:  # an entry takes arrays in row-major order alone
             path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
 
     def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
