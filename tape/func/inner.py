@@ -430,13 +430,8 @@ def inexact(outputs: list[Tensor], name: str) -> list[Tensor]:
     Raises:
         RuntimeError: if one is an integer or boolean tensor.
     """
-    for z in outputs:
-        if not z._spec.inexact:
-            raise RuntimeError(
-                f"{name}: what the function returns must be floating point or complex; got {z.dtype}.\n"
-                "Return what has no derivative as aux, with has_aux=True."
-            )
-    return outputs
+    advice = "Return what has no derivative as aux, with has_aux=True."
+    return _checked(outputs, f"{name}: what the function returns", advice)
 
 
 def movable(xs: list[Tensor], name: str) -> list[Tensor]:
@@ -445,13 +440,15 @@ def movable(xs: list[Tensor], name: str) -> list[Tensor]:
     Raises:
         RuntimeError: if one is an integer or boolean tensor.
     """
-    for x in xs:
+    advice = "Write its numbers as floats (1.0 instead of 1), or let the function take it from around it."
+    return _checked(xs, f"{name}: the arguments that are differentiated", advice)
+
+
+def _checked(tensors: list[Tensor], what: str, advice: str) -> list[Tensor]:
+    for x in tensors:
         if not x._spec.inexact:
-            raise RuntimeError(
-                f"{name}: the arguments that are differentiated must be floating point or complex; got {x.dtype}.\n"
-                "Write its numbers as floats (1.0 instead of 1), or let the function take it from around it."
-            )
-    return xs
+            raise RuntimeError(f"{what} must be floating point or complex; got {x.dtype}.\n{advice}")
+    return tensors
 
 
 def fitting(structure: Structure, refs: list[Tensor], tree: Any, what: str, like: str) -> list[Tensor]:
