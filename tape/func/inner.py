@@ -35,6 +35,7 @@ from ..recording.level import (
     active,
     components,
     history,
+    history_of,
     is_kept,
     is_of_program,
     keys,
@@ -239,14 +240,16 @@ class Inner:
 
     def is_seen_outside(self, *tensors: Tensor) -> bool:
         """Whether tensors depend on something with a gradient that is not this derivative's own."""
-        is_any_kept, around = False, self._around()
+        is_any_kept, around, found = False, self._around(), keys(tensors)
+        if not around and found <= self._own:
+            return False
         seen = around[-1].seen if around else set()
         owners: set[Inner] = set()
-        for k in history(tensors, self._own):
+        for k in history_of(found, self._own):
             is_outside = k < 0 and k not in self._leaves and not self._was_within(k)
             if k in seen or (is_outside and not is_nobodys(k)):
                 if k in seen or OWNERS.get(k) in (None, *around):
-                    seen.update(k + 1 - 1 for k in keys(tensors) if k > 0)  # other ints, which keep no record
+                    seen.update(k + 1 - 1 for k in found if k > 0)  # other ints, which keep no record
                 return True
             if is_outside and not any(inner._was_within(k) for inner in around):
                 owner = OWNERS.get(k)
@@ -256,7 +259,7 @@ class Inner:
             tell_of_kept(_made_last(tensors, self._leaves))
         elif owners and (met := kept_of(tensors, self.past.begin, [owner._taken() for owner in owners])) is not None:
             tell_of_kept(met.line)
-        self._own.update(k for k in keys(tensors) if k > 0)
+        self._own.update(k for k in found if k > 0)
         return False
 
     def _was_within(self, key: int) -> bool:
@@ -265,7 +268,7 @@ class Inner:
 
     def _around(self) -> list[Inner]:
         """The derivatives within whose functions this one is taken, as long as there are such."""
-        return [inner for r in self._calling_it if (inner := r()) is not None]
+        return [inner for r in self._calling_it if (inner := r()) is not None] if self._calling_it else []
 
     def _taken(self) -> Past:
         """What is known of it, now that its function has returned."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..base.location import Location, locate
 from ..base.row import CODE, LASTI
 from ..recording.functionalising import last_of
-from ..recording.level import begun, components, keys, program_records
+from ..recording.level import ProgramRecords, begun, components, keys, program_records
 from ..recording.wengert import current, key, operands_of, row_of
 
 
@@ -126,8 +126,10 @@ _of_thread = _OfThread()
 
 def _taken() -> DerivativesTaken:
     program = program_records()
-    if program is None:
-        return _of_thread.taken
+    return _of_thread.taken if program is None else _taken_of(program)
+
+
+def _taken_of(program: ProgramRecords) -> DerivativesTaken:
     if program.taken is None:
         program.taken = DerivativesTaken()
     found: DerivativesTaken = program.taken
@@ -136,13 +138,15 @@ def _taken() -> DerivativesTaken:
 
 def _taken_here() -> DerivativesTaken | None:
     """What was done so far where this thread is, as that goes on; None outside of all transformations."""
-    taken = _taken()
-    if program_records() is None:
-        outermost = (*begun(), -1)[0]
-        if outermost < 0:
-            return None
-        if outermost != taken.outermost:
-            taken.begin(outermost)
+    program = program_records()
+    if program is not None:
+        return _taken_of(program)
+    depths = begun()
+    if not depths:
+        return None
+    taken = _of_thread.taken
+    if depths[0] != taken.outermost:
+        taken.begin(depths[0])
     return taken
 
 
@@ -185,7 +189,7 @@ def is_over(past: Past, targets: Sequence[object], cuts: Sequence[object]) -> No
     past.end = latest()
     if (taken := _taken_here()) is None:
         return
-    past.targets = frozenset(_keys(targets))
+    past.targets = frozenset(k + 1 - 1 for k in _keys(targets))  # other ints, which keep no record
     taken.add(past)
     if cuts:
         taken.cuts.append((past, _keys(cuts)))

@@ -259,8 +259,13 @@ def earliest(wengert: WengertList, targets: Collection[int] | None) -> int:
 
     What led there through another list would have been made before them too.
     """
-    births = [_birth(k) for k in targets or ()]
-    return min(births, default=0) if all(k >> THREAD_SHIFT == wengert.number for k in births) else 0
+    least = 0
+    for k in targets or ():
+        born = _birth(k)
+        if born >> THREAD_SHIFT != wengert.number:
+            return 0
+        least = min(born, least or born)
+    return least
 
 
 def _birth(key: int | None) -> int:
@@ -361,7 +366,8 @@ def sweep(
     for handle, row in rows.items():
         if handle in adjoints:
             g, chain, is_free = adjoints.pop(handle), wengert.hooks.get(handle), handle in free
-            free.discard(handle)
+            if is_free:
+                free.discard(handle)
             recorder.where = None
             if chain is not None:
                 g = chain.receive(g)
@@ -375,7 +381,9 @@ def sweep(
             rule = partial(surrounded, chain, run_rules) if chain and chain.surrounds() else run_rules
             positions = tuple([i for i, k in enumerate(keys[handle]) if wanted(k)])
             with np.errstate(all="ignore"):
-                parts = moved(row, g, positions, is_free and chain is None) if rule is plain_rules else None
+                parts = None
+                if row[OP] in OF_PARTS and rule is plain_rules:  # few ops: no call for the others
+                    parts = moved(row, g, positions, is_free and chain is None)
                 for i, ref, bar in rule(row, g, positions, create_graph) if parts is None else parts:
                     k = keys[handle][i]
                     assert k is not None, "no rule runs for it"

@@ -375,10 +375,17 @@ def requires_grad(x: Any) -> bool:
 def history(tensors: Iterable[Any], beyond: Container[int] = ()) -> Iterator[int]:
     """Keys of everything that tensors depend on: the records' handles, the leaves' negative identities.
 
-    The latest records come first, and each leaf before what else is behind the records that it is an operand of: who
-    looks for one of these does not go far.  What lies behind one of the keys `beyond` is left out.
+    What lies behind one of the keys `beyond` is left out.
     """
-    found = keys(tensors)
+    return history_of(keys(tensors), beyond)
+
+
+def history_of(found: set[int], beyond: Container[int] = ()) -> Iterator[int]:
+    """`history`, of tensors whose own keys have been found.
+
+    The latest records come first, and each leaf before what else is behind the records that it is an operand of: who
+    looks for one of these does not go far.
+    """
     seen = {k for k in found if k < 0}
     yield from seen
     queue = [-k for k in found if k > 0]

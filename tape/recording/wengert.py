@@ -219,7 +219,9 @@ class WengertList:
 
     def _scan(self, collecting: bool) -> None:
         rows, n = self.rows, len(self)
-        last = -(-rows[-WIDTH + HANDLE]) if n else self.shift - 1
+        last = self.shift + n - 1  # had no handle been given in vain; of what was dropped, no row tells
+        if n:
+            last = max(last, -(-rows[-WIDTH + HANDLE]))
         self.limit = last + ROWS_BETWEEN_SCANS
         self._bytes = 0
         if self.sweeps or not n:

@@ -10,7 +10,7 @@ import pytest
 
 import tape
 from tape.autograd import grad
-from tape.base.row import WIDTH
+from tape.base.row import HANDLE, WIDTH
 from tape.jit.sweeps import scan
 from tape.recording import liveness, wengert
 from tape.recording.wengert import WengertList, current
@@ -112,6 +112,28 @@ def test_scans_come_by_themselves_and_grow_with_what_lives():
     current().scan()
     room = current().limit - y._node
     assert room >= 2 * 50_000
+
+
+def test_after_scan_upon_scan_records_are_found_by_arithmetic(records):
+    """The second scan finds other records at the end than the first one did; later handles go on all the same."""
+    x = leaf(2.0)
+    kept = x * 1.0
+    dead = [x * 3.0, x * 4.0]
+    del dead
+    for _ in range(2):
+        records.scan()
+        records.scan()
+        z = x * kept
+        assert records.rows[(z._node - records.shift) * WIDTH + HANDLE] == z._node
+
+
+@pytest.mark.parametrize("transform", [tape.func.hessian, lambda f: lambda x: tape.autograd.functional.hessian(f, x)])
+def test_a_derivative_that_has_been_taken_keeps_no_record(records, transform):
+    n = len(records)
+    transform(lambda x: (x * x * x).sum())(tape.tensor([1.0, 2.0]))
+    gc.collect()
+    records.scan()
+    assert len(records) == n
 
 
 def test_operators_functions_and_methods_know_their_line(records):

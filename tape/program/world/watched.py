@@ -216,7 +216,11 @@ class Space:
 def keep_what_counts(spaces: Iterable[Space]) -> None:
     """Let go of the rest of what was in some dicts, of which all names that count are known."""
     for space in spaces:
-        space.copy = {name: value if space.counts(name) else LET_GO for name, value in space.copy.items()}
+        if space.whole:
+            continue
+        known, read = space.copy, list(filter(space.counts, space.copy)) if space.attributes else space.names
+        space.copy = dict.fromkeys(known, LET_GO)
+        space.copy.update([(name, known[name]) for name in read if name in known])
 
 
 def is_given(name: str, value: Any) -> bool:
