@@ -7,6 +7,7 @@ axes themselves.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -111,10 +112,13 @@ def _for_each_axis(ndim: int, index: tuple[Any, ...]) -> list[Any]:
 
 def laid_like(z: Any, *arrays: Any) -> Any:
     """What was computed of some arrays element by element, in the order that they decide; a copy if need be."""
-    shape = z.shape
-    strides = [spread(x.shape, x.strides, len(shape), shape) for x in arrays if isinstance(x, np.ndarray)]
-    order = order_of(shape, strides)
-    return laid_in(order, z)
+    order = _order_like(z.shape, tuple([(x.shape, x.strides) for x in arrays if isinstance(x, np.ndarray)]))
+    return z if lies_in(z, order) else copied_in(order, z)
+
+
+@lru_cache(1 << 12)
+def _order_like(shape: tuple[int, ...], arrays: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]) -> Order:
+    return order_of(shape, [spread(own, strides, len(shape), shape) for own, strides in arrays])
 
 
 def lies_in(array: np.ndarray, order: Order) -> bool:
