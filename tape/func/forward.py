@@ -14,18 +14,8 @@ from ..numpy.inside import arrays_inside, as_returned, inputs_inside
 from ..recording.level import requires_grad
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import current
-from .inner import (
-    Argnums,
-    fitting,
-    inexact,
-    look_for_kept,
-    movable,
-    outputs_in,
-    split_aux,
-    with_respect_to,
-    without_nobodys,
-)
-from .met_again import latest, sweeping
+from .inner import Argnums, fitting, inexact, movable, outputs_in, split_aux, with_respect_to
+from .met_again import latest, look_for_kept, sweeping, without_nobodys
 from .reverse import Called, check_chunk_size, jacrev
 from .seeds import blocks_along
 

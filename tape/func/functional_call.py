@@ -12,13 +12,13 @@ import ops
 from ..base.spec import implicit
 from ..base.tensor import Tensor
 from ..levels.direction import Direction, Dual, make, zeros
-from ..numpy.inside import as_returned
+from ..numpy.inside import Inside, as_returned
 from ..recording.level import history, live, requires_grad, within
 from ..recording.recorder import wrap
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import key
-from .inner import Inner, look_for_kept
-from .met_again import gives
+from .inner import Inner
+from .met_again import look_for_kept
 
 Tensors = Tensor | tuple[Tensor, ...]
 Found = list[Tensor | None]
@@ -164,8 +164,8 @@ class FunctionalCall:
     def give(self, results: Sequence[Tensor], many: bool) -> Any:
         """Results as the user gets them: without history unless asked for, a tuple if there may be many."""
         kept = tuple(results) if self.create else tuple(map(detached, results))
-        for x in kept if self.create else ():
-            gives(self.inner.past, x)
+        if self.create:
+            self.inner.gives(kept, to_anybody=not isinstance(self.func, Inside))
         return kept if many else kept[0]
 
     def give_outputs(self) -> Any:

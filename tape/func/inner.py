@@ -8,9 +8,8 @@ through it.
 
 from __future__ import annotations
 
-import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -21,8 +20,6 @@ import ops
 
 from ..backprop.backward import gradients
 from ..backprop.grad import grad_batched
-from ..base.location import Location, locate
-from ..base.row import CODE, LASTI
 from ..base.tensor import Tensor
 from ..base.tree import Mismatch, Structure, build, leaves_like, leaves_of, structure_of
 from ..levels.direction import zeros
@@ -33,127 +30,37 @@ from ..recording.level import (
     Layer,
     Level,
     active,
+    begun,
     components,
-    history,
     history_of,
-    is_kept,
     is_of_program,
     keys,
     levels_of,
     live,
+    program_records,
     requires_grad,
 )
 from ..recording.recorder import wrap
-from ..recording.wengert import current, key, operands_of, row_of
-from .met_again import Past, cut_off, gives, is_over, kept_of, met_again, sweeping, taken_since
-
-OWNERS: weakref.WeakValueDictionary[int, Inner] = weakref.WeakValueDictionary()
-"""By key, whose leaves these are; who has been taken is there no more."""
-
-
-def is_of_the_past(key: int) -> bool:
-    """Whether a key is that of a leaf of a derivative that has been taken."""
-    return key in VARIABLES and key not in OWNERS
-
-
-def is_nobodys(key: int) -> bool:
-    """Whether a key is that of a leaf of a derivative whose function has returned: nothing later is differentiated.
-
-    It may have an owner, as long as there is the pullback of `vjp`, or the like.
-    """
-    return key in VARIABLES and ((owner := OWNERS.get(key)) is None or not owner.is_running)
+from ..recording.wengert import current, key
+from .met_again import (
+    OWNERS,
+    Owner,
+    gives,
+    is_nobodys,
+    is_over,
+    is_taken_here,
+    kept_of,
+    made_last,
+    owners_running,
+    sweeping,
+)
 
 
-def look_for_kept(result: Any, since: int, with_history: bool = False, in_reverse: bool = False) -> None:
-    """Tell of what a function returned that was kept of an earlier derivative, in the transformation that called it.
-
-    What has a history is looked through too if asked for: a derivative in reverse mode does so anyway.
-
-    Args:
-        since: the last record before the function was called.
-        in_reverse: whether there is a sweep, which ends where arguments were cut off from their history.
-    """
-    tensors = [result] if isinstance(result, Tensor) else [x for x in leaves_of(result) if isinstance(x, Tensor)]
-    looked_through = [x for x in tensors if with_history and requires_grad(x)]
-    is_old = bool(looked_through) and _leads_back(looked_through, since)
-    if is_old or any(isinstance(x, Layer) and is_kept(x) for x in tensors):
-        tell_of_kept(_made_last(looked_through) if is_old else None)
-    elif (met := met_again(tensors, since) or (cut_off(tensors, since) if in_reverse else None)) is not None:
-        tell_of_kept(met.line)
-
-
-def without_nobodys(x: Any) -> Any:
-    """A result of forward mode as the caller gets it: without a history that leads to nobody's leaves alone."""
-    if isinstance(x := live(x), Layer):
-        return x.through(without_nobodys)
-    if x is None or x._node is None:
-        return x
-    plain = AnyOf(_known_plain())
-    for k in history([x], plain):
-        if k in plain or (k < 0 and not is_nobodys(k)):
-            return x
-    return x.detach()
-
-
-def _known_plain() -> list[set[int]]:
-    """What is known to depend on nothing of the past: at all, and within each of the derivatives that go on."""
-    return [_plain, *[inner.plain for r in _calling() if (inner := r()) is not None]]
-
-
-def _leads_back(tensors: Sequence[Tensor], since: int) -> bool:
-    """Whether tensors depend on what was kept of a derivative that was taken before a record.
-
-    What depends on nothing of the past is remembered: while all derivatives go on that it depends on.
-    """
-    plain = _known_plain()
-    owners = [None, *[inner for r in _calling() if (inner := r()) is not None]]
-    behind = list(history(tensors, AnyOf(plain) if any(plain) else ()))
-    leaves = [k for k in behind if k in VARIABLES]
-    if any(map(is_of_the_past, leaves)):
-        return any(is_of_the_past(k) and not taken_since(k, since) for k in leaves)
-    if all((owner := OWNERS.get(k)) is not None and owner in owners for k in leaves):
-        depth = max([owners.index(OWNERS.get(k)) for k in leaves], default=0)
-        depth = max([depth, *[i for i, known in enumerate(plain) if not known.isdisjoint(behind)]])
-        if len(_plain) > MOST_REMEMBERED:
-            _plain.clear()
-        plain[depth].update(k + 1 - 1 for k in behind if k > 0)  # other ints, which keep no record
-    return False
-
-
-class AnyOf:
-    """What is in one of some sets."""
-
-    def __init__(self, sets: Sequence[set[int]]):
-        self.sets = sets
-
-    def __contains__(self, k: object) -> bool:
-        return any(k in known for known in self.sets)
-
-
-MOST_REMEMBERED = 1 << 16
-
-_plain: set[int] = set()
-"""Records that depend on leaves of the user's alone."""
-
-
-def _made_last(tensors: Sequence[Tensor], leaves: Collection[int] = ()) -> Location | None:
-    """The line of the last operation in the history of tensors that came before the first one on some leaves."""
-    records = sorted(k for k in history(tensors) if k > 0)
-    mine = [k for k in records if any(ref is not None and key(ref) in leaves for ref in operands_of(k))]
-    before = [k for k in records if not mine or k < mine[0]]
-    return locate(row_of(before[-1])[CODE], row_of(before[-1])[LASTI]) if before else None
-
-
-class Inner:
+class Inner(Owner):
     """The new tensors of one function that is differentiated.
 
     Attributes:
         recording: whether what is outside of the derivative wants to differentiate through it.
-        targets: the new tensors, as the sweep looks for them.
-        past: what will be known of it when its function has returned.
-        seen: records that derivatives within its function have made, and that depend on what is outside of these.
-        plain: records that depend on nothing that was kept of an earlier derivative.
-        is_running: whether its function has not returned.
         cuts: the new tensors in the place of those whose history, though gradients are recorded, they do not have.
 
     Leaves of derivatives that its function takes on the way are nobody's once these are done.  Its gradients may depend
@@ -161,18 +68,13 @@ class Inner:
     """
 
     def __init__(self, recording: bool | None = None):
+        super().__init__()
         self.recording = current().recording if recording is None else recording
-        self.targets: list[Tensor] = []
-        self.past = Past()
-        self.seen: set[int] = set()
-        self.plain: set[int] = set()
-        self.is_running = True
         self.cuts: list[Tensor] = []
         self._may_cut = current().recording and not self.recording
         self._leaves: dict[int, Tensor] = {}
-        self._within: dict[int, weakref.ref[Tensor]] = {}
-        self._calling_it = [r for r in _calling() if r() is not None]
-        _calling()[:] = [*self._calling_it, weakref.ref(self)]
+        self._calling_it = [r for r in owners_running() if r() is not None]
+        owners_running()[:] = [*self._calling_it, weakref.ref(self)]
         self._own: set[int] = set()  # records known to depend on these leaves alone; what a record depends on stays
 
     def argument(self, x: Tensor) -> Tensor:
@@ -202,7 +104,7 @@ class Inner:
     def _called(self) -> None:
         """The function has returned: its numbers may leave what is being recorded again."""
         self.is_running = False
-        _calling()[:] = [r for r in _calling() if r() not in (None, self)]
+        owners_running()[:] = [r for r in owners_running() if r() not in (None, self)]
         is_over(self.past, self.targets, self.cuts)
         for target in self.targets:
             for part in components(target):
@@ -235,7 +137,7 @@ class Inner:
         self._leaves[key(made)] = VARIABLES[key(made)] = made
         OWNERS[key(made)] = self
         for inner in self._around():
-            inner._within[key(made)] = weakref.ref(made)
+            inner.within[key(made)] = weakref.ref(made)
         return made
 
     def is_seen_outside(self, *tensors: Tensor) -> bool:
@@ -244,36 +146,27 @@ class Inner:
         if not around and found <= self._own:
             return False
         seen = around[-1].seen if around else set()
-        owners: set[Inner] = set()
+        owners: set[Owner] = set()
         for k in history_of(found, self._own):
-            is_outside = k < 0 and k not in self._leaves and not self._was_within(k)
+            is_outside = k < 0 and k not in self._leaves and not self.was_within(k)
             if k in seen or (is_outside and not is_nobodys(k)):
                 if k in seen or OWNERS.get(k) in (None, *around):
                     seen.update(k + 1 - 1 for k in found if k > 0)  # other ints, which keep no record
                 return True
-            if is_outside and not any(inner._was_within(k) for inner in around):
+            if is_outside and not any(inner.was_within(k) for inner in around):
                 owner = OWNERS.get(k)
-                is_any_kept = is_any_kept or owner is None
+                is_any_kept = is_any_kept or (owner is None and not is_taken_here(k))
                 owners.update(() if owner is None else (owner,))
         if is_any_kept:
-            tell_of_kept(_made_last(tensors, self._leaves))
-        elif owners and (met := kept_of(tensors, self.past.begin, [owner._taken() for owner in owners])) is not None:
+            tell_of_kept(made_last(tensors, self._leaves))
+        elif owners and (met := kept_of(tensors, self.past.begin, [owner.as_past() for owner in owners])) is not None:
             tell_of_kept(met.line)
         self._own.update(k for k in found if k > 0)
         return False
 
-    def _was_within(self, key: int) -> bool:
-        """Whether a key is that of a leaf of a derivative that the function took."""
-        return key in self._within and self._within[key]() is not None
-
-    def _around(self) -> list[Inner]:
+    def _around(self) -> list[Owner]:
         """The derivatives within whose functions this one is taken, as long as there are such."""
         return [inner for r in self._calling_it if (inner := r()) is not None] if self._calling_it else []
-
-    def _taken(self) -> Past:
-        """What is known of it, now that its function has returned."""
-        self.past.targets = self.past.targets or frozenset(keys(self.targets))
-        return self.past
 
     def gradients(
         self, outputs: Iterable[Tensor], weights: Iterable[Tensor | None], *, retain: bool,
@@ -307,6 +200,14 @@ class Inner:
             return x
         return x.detach()
 
+    def gives(self, results: Iterable[Tensor], to_anybody: bool) -> None:
+        """Results are given back with their history; outside of all transformations its leaves are anybody's then."""
+        for x in results:
+            gives(self.past, x)
+        if to_anybody and not begun() and program_records() is None:
+            for k in self._leaves:
+                VARIABLES.pop(k, None)
+
     def filled(self, gradients: Iterable[Tensor | None]) -> list[Tensor]:
         """Gradients as the caller gets them, with zeros for the targets that nothing depends on."""
         return [zeros(t) if g is None else self.outside(g) for t, g in zip(self.targets, gradients)]
@@ -318,18 +219,6 @@ def is_within_others(x: Any, level: Level) -> bool:
     If a derivative that is being taken sees what this one gives, the sweep must not go on lane by lane.
     """
     return requires_grad(x) and any(other.depth < level.depth for other in levels_of(x))
-
-
-_local = threading.local()
-
-
-def _calling() -> list[weakref.ref[Inner]]:
-    """The derivatives whose functions run in this thread, from the outermost on."""
-    try:
-        found: list[weakref.ref[Inner]] = _local.inner
-    except AttributeError:
-        found = _local.inner = []
-    return found
 
 
 def _twin(x: Tensor) -> Tensor:

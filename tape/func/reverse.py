@@ -16,7 +16,8 @@ from ..numpy.inside import arrays_inside, as_returned, inputs_inside
 from ..recording.level import within
 from ..recording.recording_modes import differentiating, set_grad_enabled
 from ..recording.wengert import current
-from .inner import Argnums, Inner, fitting, inexact, look_for_kept, outputs_in, split_aux, with_respect_to
+from .inner import Argnums, Inner, fitting, inexact, outputs_in, split_aux, with_respect_to
+from .met_again import look_for_kept
 from .seeds import no_block, rows_of
 
 

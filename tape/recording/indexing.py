@@ -55,8 +55,8 @@ class IndexMethods(Theme):
         """
         if type(index) is not int:
             z = self._read(index)
-            is_view = getattr(z, "_of", None) is not None
-            return z if is_view or z._spec.ndim < 2 else laid_as_picked(z, self, index)
+            is_settled = z._spec.ndim < 2 or getattr(z, "_of", None) is not None  # or a view
+            return z if is_settled else laid_as_picked(z, self, index)
         spec = self._spec
         if not spec.shape:
             raise IndexError("a tensor without axes cannot be indexed by a number; use .item() to read its value")
