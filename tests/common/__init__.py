@@ -1,0 +1,1 @@
+"""What tests of many rooms use: tables of parameters, and measures."""

@@ -1,0 +1,16 @@
+"""How much memory Python and NumPy take meanwhile."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+
+def peak_of_another_call(function, *args):
+    """The most bytes at once that a call takes of what has been called before."""
+    function(*args)
+    tracemalloc.start()
+    try:
+        function(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
