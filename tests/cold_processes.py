@@ -50,7 +50,10 @@ def run(program, caches, **more):
 
 @pytest.fixture(scope="session")
 def warm(tmp_path_factory):
-    """A folder of caches in which the jitted sweep lies: one process has filled it, which takes some seconds."""
+    """A folder of caches in which the jitted sweep lies: two processes have filled it at once, in some seconds."""
     caches = tmp_path_factory.mktemp("caches")
-    run(GRADIENT, caches)
+    processes = [start(GRADIENT, caches, TAPE_JIT="1") for _ in range(2)]
+    for process in processes:
+        _, err = ended(process)
+        assert process.returncode == 0, err
     return caches

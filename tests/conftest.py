@@ -8,6 +8,10 @@ takes two thousand examples of everything.
 import gc
 import os
 import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
@@ -37,6 +41,26 @@ settings.register_profile(
 )
 settings.register_profile("intense", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+COMPILED = """
+import numpy as np
+import tape
+
+x = tape.tensor([0.25, 0.5, 0.75], requires_grad=True)
+(tape.sin(x) * x).sum().backward()
+gradient = tape.compile(tape.func.grad(lambda x: (np.sin(x) * x).sum()))
+for _ in range(300):
+    gradient(np.ones(3))
+"""
+
+
+def pytest_configure(config):
+    """What all workers of pytest-xdist need is compiled once, by a process of its own, while they look for tests."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        here = str(Path(find_spec("tape").origin).parents[1])
+        process = subprocess.Popen([sys.executable, "-c", COMPILED], env={**os.environ, "PYTHONPATH": here})
+        config.add_cleanup(process.wait)
 
 
 DEAR = {"a_cluster", "warm"}
