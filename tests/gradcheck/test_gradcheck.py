@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from common.covering import covering
 
 import tape
 from ops import REGISTRY
@@ -79,17 +80,9 @@ def reports(monkeypatch):
     return found
 
 
-WRONG = [
-    pytest.param(name, dtype, mode, fast, id=f"{'fast' if fast else 'slow'}-{mode}-{name}-{j}")
-    for i, name in enumerate(WRONG_RULES)
-    for j, dtype in enumerate(DTYPES)
-    for k, mode in enumerate(("reverse", "forward"))
-    for fast in ((i + j + k) % 2 == 0,)
-]
-"""Each rule in each dtype and mode; fast in one and slow in the other, so that any two of these meet."""
-
-
-@pytest.mark.parametrize(("name", "dtype", "mode", "fast"), WRONG)
+@pytest.mark.parametrize(
+    ("name", "dtype", "mode", "fast"), covering(WRONG_RULES, DTYPES, ("reverse", "forward"), (True, False))
+)
 def test_a_wrong_rule_is_caught_and_named(mutate, reports, name, dtype, mode, fast):
     op, i, rule = WRONG_RULES[name]
     mutate(op, i, rule)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from common.covering import covering
 
 import tape
 
@@ -118,23 +119,32 @@ def test_a_mean_in_16_bits_is_that_of_a_sum_in_16_bits(dtype, how):
             np.testing.assert_allclose(compiled, expected, rtol=0.02)
 
 
-@pytest.mark.parametrize("method", ["linear", "hazen", "midpoint", "weibull"])
-@pytest.mark.parametrize(("dtype", "out"), [("f4", "f8"), ("f2", "f4"), ("f8", "f4"), ("f4", "c16"), ("f2", "f8")])
-@pytest.mark.parametrize("name", ["quantile", "percentile"])
-def test_a_quantile_is_taken_in_the_dtype_of_out(name, dtype, out, method):
-    rng, function = np.random.default_rng(0), getattr(np, name)
-    for shares in (0.33, 0.9, [0.1, 0.7], np.float32(0.2), np.array([0.05, 0.5, 0.95])):
-        for shape, axis in (((7,), None), ((4, 5), 0), ((3, 4), (0, 1))):
-            x = rng.normal(size=shape).astype(dtype)
-            q = shares if name == "quantile" else np.multiply(shares, 100)[()]
+SHARES = {"a third": 0.33, "most": 0.9, "list": [0.1, 0.7], "f4": np.float32(0.2), "array": np.array([0.05, 0.5, 0.95])}
 
-            def f(x):
-                filled = np.zeros(np.shape(np.quantile(np.ones(shape), shares, axis=axis)), out)  # noqa: B023
-                return function(x, q, axis=axis, method=method, out=filled) * 1  # noqa: B023
 
-            expected = f(x)
-            found = tape.func.vjp(f, x)[0]
-            assert found.dtype == expected.dtype
-            np.testing.assert_array_equal(found, expected)
-            eps = max(np.finfo(out).eps, np.finfo(dtype).eps)  # programs round in another order
-            np.testing.assert_allclose(tape.compile(f)(x), expected, rtol=8 * eps, atol=8 * eps)
+@pytest.mark.parametrize(
+    ("name", "dtypes", "method", "shares", "where"),
+    covering(
+        ["quantile", "percentile"],
+        [("f4", "f8"), ("f2", "f4"), ("f8", "f4"), ("f4", "c16"), ("f2", "f8")],
+        ["linear", "hazen", "midpoint", "weibull"],
+        SHARES,
+        [((7,), None), ((4, 5), 0), ((3, 4), (0, 1))],
+        meet=3,
+    ),
+)
+def test_a_quantile_is_taken_in_the_dtype_of_out(name, dtypes, method, shares, where):
+    function, (dtype, out), shares, (shape, axis) = getattr(np, name), dtypes, SHARES[shares], where
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    q = shares if name == "quantile" else np.multiply(shares, 100)[()]
+
+    def f(x):
+        filled = np.zeros(np.shape(np.quantile(np.ones(shape), shares, axis=axis)), out)
+        return function(x, q, axis=axis, method=method, out=filled) * 1
+
+    expected = f(x)
+    found = tape.func.vjp(f, x)[0]
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    eps = max(np.finfo(out).eps, np.finfo(dtype).eps)  # programs round in another order
+    np.testing.assert_allclose(tape.compile(f)(x), expected, rtol=8 * eps, atol=8 * eps)

@@ -113,13 +113,14 @@ KINDS = ("bool", "int8", "uint8", "int32", "int64", "float32", "float64", "compl
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_results_have_the_dtype_that_they_have_eagerly(op):
+    """With every other operand in every other dtype; the next op with those that are left out."""
     params = parameters(op)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for kind in KINDS:
+        for k, kind in enumerate(KINDS, OPS.index(op)):
             x = np.array([1, 2, 1], kind)
             others = [()] if op.arity == 1 else [(x,), (2,), (0.5,), (True,), (np.ones(3),), (np.ones(3, np.int64),)]
-            for other in others:
+            for other in others[k % 2 :: 2] if op.arity > 1 else others:
                 try:
                     rest = [tape.tensor(y) if isinstance(y, np.ndarray) else y for y in other]
                     expected = op(tape.tensor(x), *rest, **params).numpy()

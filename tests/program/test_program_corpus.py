@@ -21,7 +21,7 @@ from corpus.world import Outcome
 
 import tape
 
-BATCHES = [range(start, start + 10) for start in range(0, 80, 10)]
+BATCHES = [range(start, start + 5) for start in range(0, 40, 5)]
 """As many as their time allows; ``python -m tests.corpus`` runs others."""
 
 

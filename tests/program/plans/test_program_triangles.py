@@ -104,8 +104,7 @@ def check(fast: Callable[..., Any], function: Callable[..., Any], dtype: Any) ->
             assert_allclose(one, other, rtol=tolerance, atol=tolerance * max(abs(other).max(), 1.0))
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("seed", "dtype"), [(seed, (np.float64, np.float32)[seed % 2]) for seed in range(14)])
 def test_triangular_loops_give_what_is_computed_eagerly(seed: int, dtype: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(Plan.__init__, "__defaults__", (True,))  # with bytes between values that nobody may write to
     function = triangular(seed)

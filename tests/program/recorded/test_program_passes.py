@@ -128,33 +128,34 @@ def check_same(before, after, xs):
 
 
 seeds = pytest.mark.parametrize("seed", range(40))
-passes = pytest.mark.parametrize("step", [*dict.fromkeys(PASSES), shorten], ids=lambda step: step.__name__)
+STEPS = [*dict.fromkeys(PASSES), shorten]
+
+
+def keeps_the_meaning(step, before, seed):
+    after = step(before)
+    for odd in (False, True):
+        check_same(before, after, inputs(seed + 1000, odd))
+    return after
 
 
 @seeds
-@passes
-def test_meaning(seed, step):
+def test_meaning(seed):
     before = listing(seed)
-    after = step(before)
-    assert step in (expand, shorten) or len(after) <= len(before)
-    for odd in (False, True):
-        check_same(before, after, inputs(seed + 1000, odd))
+    for step in STEPS:
+        after = keeps_the_meaning(step, before, seed)
+        assert step in (expand, shorten) or len(after) <= len(before), step
 
 
 @seeds
-@passes
-def test_meaning_of_adjoints(seed, step):
+def test_meaning_of_adjoints(seed):
     before = adjoints(seed)
-    after = step(before)
-    for odd in (False, True):
-        check_same(before, after, inputs(seed + 1000, odd))
+    for step in STEPS:
+        keeps_the_meaning(step, before, seed)
 
 
-@seeds
-@passes
-def test_a_list_stays_a_list(seed, step):
+def stays_a_list(step, before):
     """Operands come first, each record has its spec, its line and its operands, the inputs are as many."""
-    after = step(listing(seed))
+    after = step(before)
     for k in range(len(after)):
         op = after.op(k)
         assert all(j < k for j in after.operands(k))
@@ -162,17 +163,19 @@ def test_a_list_stays_a_list(seed, step):
         assert op is not None or not after.operands(k)
     assert after.first[-1] == len(after.args)
     assert {len(x) for x in (after.param, after.spec, after.line)} == {len(after)}
+    return after
 
 
 @seeds
-@passes
-def test_once_is_enough(seed, step):
+def test_a_list_stays_a_list_and_once_is_enough(seed):
     """A pass applied to what it gave finds nothing more to do."""
-    once = step(listing(seed))
-    twice = step(once)
-    assert len(twice) == len(once)
-    assert_array_equal(twice.code, once.code)
-    assert_array_equal(twice.args, once.args)
+    before = listing(seed)
+    for step in STEPS:
+        once = stays_a_list(step, before)
+        twice = step(once)
+        assert len(twice) == len(once), step
+        assert_array_equal(twice.code, once.code, step.__name__)
+        assert_array_equal(twice.args, once.args, step.__name__)
 
 
 @seeds
