@@ -62,7 +62,7 @@ def test_batched(folder):
 
 
 @pytest.mark.parametrize(
-    "inputs", [["z=[1+2j, 0.5]"], ["z=0.3-1j", "k=1.5"], ["z=(3,)", "k=1j"], ["z=(2, 2)", "k=(2, 2)"]]
+    "inputs", [["z=[1+2j, 0.5]"], ["z=0.3-1j", "k=1.5"], ["z=(2,)", "k=1j"], ["z=(1, 2)", "k=(1, 2)"]]
 )
 def test_complex_inputs_and_outputs(folder, inputs):
     given = [x for text in inputs for x in ("--input", text)]
