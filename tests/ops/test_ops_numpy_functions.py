@@ -266,11 +266,11 @@ QUANTILES = {
 @pytest.mark.parametrize("function", QUANTILES.values(), ids=QUANTILES)
 @pytest.mark.parametrize("dtype", list("bhilBHIQ"))
 def test_quantiles_of_integers_overflow_where_numpys_do(function, dtype):
-    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    least, most, fast = np.iinfo(dtype).min, np.iinfo(dtype).max, tape.compile(function)
     for numbers in ([least, most, 1], [5, 3, 9, 7], [most, most - 3, least + 1, 0]):
         x = np.array(numbers, dtype)
         with np.errstate(over="ignore"):
-            assert repr(tape.compile(function)(x)) == repr(function(x))
+            assert repr(fast(x)) == repr(function(x))  # the last are replayed
 
 
 @pytest.mark.parametrize("dtype", [np.longdouble, np.clongdouble])
