@@ -15,8 +15,7 @@ from ..recording.level import Layer
 from ..recording.packing import Packing
 from ..recording.wengert import current
 from .capture.labels import parameters_of
-from .capture.laid_results import layout_of_axes
-from .capture.record_call import RecordedCall, layout, record_call
+from .capture.record_call import RecordedCall, record_call
 from .capture.said_once import SaidOnce
 from .capture.signature import (
     CallArguments,
@@ -205,10 +204,6 @@ class CompiledFunction(Generic[P, R]):
         """Whether the arguments of a call are as those that some programs are for; if not, it may say so."""
         if paths.tensors and any(isinstance(x, (Face, Traced, Outside, Layer)) for x in call.given):
             return False
-        if paths.layout is not None and paths.layout != layout(call.given):
-            order = "for arguments in another order than " + ("by rows" if paths.layout is True else "the first")
-            self._said.warn("what it gives depends on how they lie in memory", order)
-            return False
         return paths.history is None or not self._is_entangled(paths, call)
 
     def _is_entangled(self, paths: Paths, call: CallArguments) -> bool:
@@ -227,7 +222,7 @@ class CompiledFunction(Generic[P, R]):
             return
         if paths.history is not None and any(paths.history[1:]):
             return  # an entry takes tensors that require no grad
-        if {paths.layout, paths.laid} <= {None, True}:  # an entry takes arrays in row-major order alone
+        if paths.layout in (None, True):  # an entry takes arrays in row-major order alone
             path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
 
     def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
@@ -243,7 +238,7 @@ class CompiledFunction(Generic[P, R]):
             recorded = self._recorded(args, kwargs, call, paths)
         except Untraceable as reason:
             if isinstance(reason, WithoutHistory) and paths.history is None:
-                paths = self._by_history(paths, call)
+                paths = self._by_history(paths, call) or paths
             self._cache.give_up(paths, str(reason))
             return self._eager(args, kwargs)
         except Exception as error:
@@ -255,13 +250,11 @@ class CompiledFunction(Generic[P, R]):
             paths.fixed_floats = True
             return self(*args, **kwargs)
         if recorded.historic and paths.history is None:
-            paths, last, missed = self._by_history(paths, call), None, None
+            paths, last, missed = self._by_history(paths, call) or paths, None, None
         if recorded.historic and self._is_entangled(paths, call):
             recorded.before.put_back()
             return self._eager(args, kwargs)
-        paths.layout = layout(call.given) if recorded.ordered else paths.layout
-        if recorded.results.layouts and paths.laid is None:
-            paths.laid = layout_of_axes(call.given)
+        paths.layout = paths.layout or recorded.layout
         path = Path(self._program(recorded, call))
         paths.add(path, last, missed)
         forget_errors()
@@ -279,7 +272,7 @@ class CompiledFunction(Generic[P, R]):
             recorded.before.put_back()
             return self._instead(args, kwargs, paths, error)
 
-    def _by_history(self, paths: Paths, call: CallArguments) -> Paths:
+    def _by_history(self, paths: Paths, call: CallArguments) -> Paths | None:
         """The programs in the place of some which turned out to be for one history alone."""
         self._entry = None
         return self._cache.by_history(paths, call)

@@ -109,7 +109,6 @@ def compare(function, compiled, number, seed):
     TABLE[...] = table
 
 
-@pytest.mark.filterwarnings("ignore:tape.compile runs .* in another order than by rows")
 @pytest.mark.parametrize("layouts", [(0,), (1,), (2,), (0, 1, 2, 3)])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_results_are_views_where_numpy_gives_views(name, layouts):

@@ -29,7 +29,7 @@ def layouts_of(trace: Trace, rows: Iterable[int], given: Sequence[Any]) -> Layou
     A large array must be computed where it is not known.  It is, if arguments lie otherwise than in rows, and nothing
     on the way may lie otherwise than it does in eager execution; else it lies as replays make it, which is in rows.
     """
-    computes = not trace.unsure and layout_of_axes(given) is not True
+    computes = not trace.unsure and layout_of(given) is not True
     found = [(i, _strides(trace, row, computes)) for i, row in enumerate(rows) if _has_layout(trace, row)]
     return tuple([(i, strides) for i, strides in found if strides is not None])
 
@@ -83,10 +83,8 @@ def _with_gaps(z: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
     return made
 
 
-def layout_of_axes(given: Sequence[Any]) -> Any:
-    """How arguments with several axes lie: True if all of them do in row-major order, else the strides of each."""
-    values = [value_in(x) for x in given]
-    strides = [
-        x.strides if isinstance(x, np.ndarray) and x.ndim > 1 and not x.flags.c_contiguous else () for x in values
-    ]
+def layout_of(given: Iterable[Any]) -> Any:
+    """How arguments lie in memory: True if all of them do in row-major order, else the strides of those that do not."""
+    values = map(value_in, given)
+    strides = [x.strides if isinstance(x, np.ndarray) and not x.flags.c_contiguous else () for x in values]
     return tuple(strides) if any(strides) else True

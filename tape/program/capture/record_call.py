@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from threading import active_count
@@ -24,7 +24,7 @@ from ...recording.level import as_before, live, recording_on
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
 from ..recorded.reach import RecordsOfTrace, flows
-from ..recorded.trace import Trace, Untraceable, WithoutHistory, is_tracked, value_in
+from ..recorded.trace import Trace, Untraceable, WithoutHistory, is_tracked
 from ..recorded.traced import Traced, TracedArgument, traced
 from ..recorded.unknown import check_attributes
 from ..recorded.unreachable import settle_constants
@@ -38,7 +38,7 @@ from .effects import (
     require_lasting,
     require_own_memory,
 )  # fmt: skip
-from .laid_results import layouts_of
+from .laid_results import layout_of, layouts_of
 from .results import OutputPlace, Results, Sharing, places, require_plain_arrays
 from .signature import is_settled, is_users, is_varying, rebuilt
 from .traced_number import recorded_number
@@ -70,7 +70,8 @@ class RecordedCall(NamedTuple):
     Attributes:
         listing, results: what it did, and what it returned.
         before: what it may have changed.
-        ordered: whether it is for arguments alone that lie in memory as these did.
+        ordered: whether what it does depends on how its arguments lie in memory.
+        layout: how arguments lie that it is for (see `layout_of`); None if all give the same, and lying alike.
         computed: the most bytes of large arrays that were held at once, because the function looked at some.
         historic: whether it is for tensors that require grad as these did, and where gradients are recorded.
         errors: the kinds of floating-point errors that were made meanwhile.
@@ -80,6 +81,7 @@ class RecordedCall(NamedTuple):
     results: Results
     before: Before
     ordered: bool
+    layout: Any
     computed: int
     historic: bool
     errors: int = 0
@@ -212,10 +214,6 @@ def _record_once(
                 "it drew random numbers, which every replay would repeat; pass them as an argument, or draw them from "
                 "np.random.default_rng(seed), made in the function, which gives the same in each call"
             )
-        if trace.ordered and not in_order(given):
-            raise Untraceable(
-                "what it does depends on how its arguments lie in memory, which is not in row-major order"
-            )
         trace.check_captured()
         refuse_changes(before, trace)
         around.settle()
@@ -223,8 +221,9 @@ def _record_once(
         again = tuples_again(tree, around.seen)
         results = Results(structure, leaves, rows.kinds, shown, again, layouts)
         ordered = trace.ordered or depends
+        layout = layout_of(given) if ordered or layouts else None
         computed = trace.computing.peak
-        return RecordedCall(listing_of(trace, rows.numbers), results, before, ordered, computed, trace.historic)
+        return RecordedCall(listing_of(trace, rows.numbers), results, before, ordered, layout, computed, trace.historic)
     except BaseException:
         before.put_back()
         raise
@@ -255,17 +254,6 @@ def is_changed(mine: Any, z: Any, k: int) -> bool:
     if mine is z:
         return False  # a tensor, which says so itself
     return z._row != k or (type(mine) is Array and (mine._tensor is not z or z._readonly))
-
-
-def in_order(given: Iterable[Any]) -> bool:
-    """Whether all arrays, also those in tensors, are in row-major order."""
-    values = [value_in(x) for x in given]
-    return all(x.flags.c_contiguous for x in values if isinstance(x, np.ndarray))
-
-
-def layout(given: Sequence[Any]) -> Any:
-    """How arrays lie in memory: True if all of them do in row-major order, else the strides of each."""
-    return in_order(given) or tuple([getattr(value_in(x), "strides", ()) for x in given])
 
 
 def standing_for(x: Any, z: Traced, trace: Trace) -> Any:

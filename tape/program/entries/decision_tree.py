@@ -46,23 +46,21 @@ class Path:
 class Paths:
     """The decision tree of one signature, whose root is `first`.
 
-    Some are for arguments alone that lie in memory in one way (``layout``, see `record_call.layout`), or that require
-    grad, and where it is recorded, in one way (``history``, see `signature.history_of`); a tree is ``historic`` if
-    others of that kind stand in its place.  If results lie in memory as arguments do, it is for arguments that lie in
-    one way as far as that matters (``laid``, see `laid_results.layout_of_axes`), and there are trees for others.
+    Some are for arguments alone that lie in memory in one way (``layout``, see `laid_results.layout_of`), and there are
+    ``others`` beside them; or that require grad, and where it is recorded, in one way (``history``, see
+    `signature.history_of`); a tree is ``historic`` if others of that kind stand in its place.
     """
 
-    def __init__(self, key: Any, fixed_floats: bool = False, history: Any = None, laid: Any = None) -> None:
+    def __init__(self, key: Any, fixed_floats: bool = False, history: Any = None, layout: Any = None) -> None:
         self.tensors = any(type(part) is tuple for part in varying(key))
         self.first: Path | None = None
         self.count = 0
         self.missed = 0
         self.fixed_floats = fixed_floats
         self.eager = False
-        self.layout: Any = None
-        self.laid, self.others = laid, 0
+        self.layout, self.others = layout, 0
         self.key, self.history, self.historic = key, history, False
-        self.place = key if history is None and laid is None else (key, history, laid)
+        self.place = key if history is None and layout is None else (key, history, layout)
         self.around: list[Surroundings] = []
 
     def __iter__(self) -> Iterator[Path]:

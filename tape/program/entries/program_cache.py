@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..capture.laid_results import layout_of_axes
+from ..capture.laid_results import layout_of
 from ..capture.said_once import SaidOnce
 from ..capture.signature import CallArguments, Variety, advice, history_of
 from ..recorded.guards import GuardMissed
@@ -41,35 +41,34 @@ class ProgramCache:
                 self.said.warn(advice(self.function, args, kwargs, blamed))
                 return None
             paths = self.put(Paths(call.key, fixed_floats))
-        paths = self.by_history(paths, call) if paths.historic else paths
-        return paths if paths.laid is None else self.by_layout(paths, call)
+        return self.by_history(paths, call) if paths.historic else self.by_layout(paths, call)
 
     def by_layout(self, paths: Paths, call: CallArguments) -> Paths | None:
         """The programs for arguments that lie in memory as those of a call do; None if there are too many."""
-        laid = layout_of_axes(call.given)
-        if laid == paths.laid:
+        if paths.layout is None or (layout := layout_of(call.given)) == paths.layout:
             return paths
-        found = self._paths.get((paths.key, paths.history, laid))
+        found = self._paths.get((paths.key, paths.history, layout))
         if found is None:
             if paths.others >= self.most_paths:
-                self.said.warn("how results lie in memory depends on how arguments do", "for ever other layouts")
+                self.said.warn("what it gives depends on how arguments lie in memory", "for ever other layouts")
                 return None
             paths.others += 1
-            found = self.put(Paths(paths.key, paths.fixed_floats, paths.history, laid))
+            found = self.put(Paths(paths.key, paths.fixed_floats, paths.history, layout))
             found.around = paths.around
         return found
 
-    def by_history(self, paths: Paths, call: CallArguments) -> Paths:
+    def by_history(self, paths: Paths, call: CallArguments) -> Paths | None:
         """The programs for tensors that require grad as those of a call do, where gradients are recorded as there."""
-        if not paths.historic:
-            paths.historic = True
-            paths.forget()
+        root = self._paths.get(paths.key, paths)
+        if not root.historic:
+            root.historic = True
+            root.forget()
         history = history_of(call.given)
         found = self._paths.get((call.key, history, None))
         if found is None:
             found = self.put(Paths(call.key, paths.fixed_floats, history))
             found.around = paths.around
-        return found
+        return self.by_layout(found, call)
 
     def put(self, paths: Paths) -> Paths:
         """Keep a tree, in the place of the oldest if there are too many."""

@@ -119,7 +119,7 @@ def test_a_copy_is_a_copy_as_eagerly():
 def test_for_ever_other_layouts_it_runs_as_it_is():
     fast = tape.compile(lambda x: x * 2, most_paths=3)
     columns = [np.arange(12.0 * k).reshape(4, 3 * k)[:, ::k] for k in range(2, 12)]
-    with pytest.warns(RuntimeWarning, match="how results lie in memory depends on how arguments do"):
+    with pytest.warns(RuntimeWarning, match="what it gives depends on how arguments lie in memory"):
         found = list(map(fast, columns))
     assert list(map(layout, found)) == [layout(x * 2) for x in columns]
     assert len(fast.programs) < 6
@@ -131,3 +131,42 @@ def test_one_program_is_for_all_layouts_where_results_have_but_one(reads):
     for layout in LAYOUTS:
         np.testing.assert_allclose(fast(lying(layout, (4, 6))), reads(lying(layout, (4, 6))))
     assert len(fast.programs) == 1
+
+
+ASKING = {
+    "flattened as it lies": lambda x: np.ravel(x, "K") * 2,
+    "reshaped as it lies": lambda x: np.reshape(x, -1, order="A") * 2,
+    "flags": lambda x: x * 2 if x.flags.c_contiguous else x * 3,
+    "strides": lambda x: x * float(x.strides[0]),
+}
+
+
+@pytest.mark.parametrize("first", LAYOUTS)
+@pytest.mark.parametrize("other", LAYOUTS)
+@pytest.mark.parametrize("function", ASKING.values(), ids=ASKING)
+def test_what_depends_on_how_arguments_lie_has_a_program_for_each_layout(function, first, other):
+    arguments = [lying(first, (4, 6)), lying(other, (4, 6))]
+    fast, expected = tape.compile(function), [layout(function(x)) for x in arguments]
+    for _ in range(ROUNDS):
+        assert [layout(fast(x)) for x in arguments] == expected
+    assert len(fast.programs) == 1 + (first != other)
+
+
+@pytest.mark.parametrize("tracked", [(False, True), (True, False)])
+@pytest.mark.parametrize("first", LAYOUTS[:3])
+@pytest.mark.parametrize("other", LAYOUTS[:3])
+def test_programs_for_histories_are_for_layouts_as_well(tracked, first, other):
+    """Each is recorded once, whatever came first."""
+
+    def f(x):
+        w = (x * 2).detach().requires_grad_(True)
+        (g,) = tape.autograd.grad((w * w * x).sum(), w)
+        return g * x
+
+    calls = [(o, t) for t in tracked for o in (first, other)]
+    arguments = [tape.from_numpy(lying(o, (4, 6))).requires_grad_(t) for o, t in calls]
+    fast = tape.compile(f)
+    for _ in range(ROUNDS):
+        for x in arguments:
+            assert fast(x).tolist() == f(x).tolist()
+    assert len(fast.programs) == 2 * (1 + (first != other))
