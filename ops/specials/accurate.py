@@ -44,7 +44,7 @@ def corrected(z: Any, x: Any, *parts: tuple[Callable[[Any], Any], Callable[[Any]
     for chosen, values in parts:
         where = chosen(x)
         if where.any():
-            z = z.copy() if z.ndim else np.array(z)
+            z = np.array(z)
             z[where] = values(x[where])
     return z[()]
 

@@ -24,7 +24,7 @@ from ..history.changes import DOUBTS, check_unchanged
 from ..history.hooks import LEAVES
 from ..history.node import EdgeTensor
 from ..memory.writing import put
-from ..recording.laying import lie_within
+from ..recording.laying import laid_as_target, lie_within
 from ..recording.level import Layer
 from ..recording.packing import drop_later
 from ..recording.recorder import wrap
@@ -138,7 +138,8 @@ def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tens
             return None
         raise unused_error(i, tensor._spec.shape)
     g = found[k]
-    return g if isinstance(g, Tensor) else wrap(np.array(g)[()])
+    z = g if isinstance(g, Tensor) else wrap(np.array(g)[()])
+    return z if tensor._spec.ndim < 2 else laid_as_target(z, tensor)
 
 
 def _hooked(leaf: Tensor, box: list[Any]) -> Any:

@@ -24,13 +24,18 @@ from ops.core.axis_order import (
     lies_in,
     order_at,
     order_of,
+    order_without_gaps,
     spread,
 )  # fmt: skip
+from ops.core.registry import REGISTRY
 
 from ..base.row import OP, WIDTH, ZV, X
+from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from .recorder import OUTPUT
 from .wengert import list_of
+
+CLONE = REGISTRY["clone"]
 
 
 def in_rows(z: Any) -> Any:
@@ -116,10 +121,37 @@ def made_like(z: Tensor, x: Any) -> Tensor:
 
 def lie_within(z: Tensor, order: Order) -> None:
     """Let all that a tensor is made of lie in an order of its axes, those in front of them first."""
-    ndim = z._spec.ndim
     for part in z._components():
-        more = part._spec.ndim - ndim
-        part._lie(order if order is None or not more else (*range(more), *[k + more for k in order]))
+        part._lie(_behind(order, part._spec.ndim))
+
+
+def laid_as_target(g: Any, x: Tensor) -> Any:
+    """A gradient with respect to a tensor, lying in memory as that does if it has no gaps, else in rows.
+
+    So it does whichever way it was computed.  It is a copy if it lies otherwise, since others may hold it.
+    """
+    if g is None or x._spec.ndim < 2 or (type(g) is type(x) is Tensor and _is_in_rows(g) and _is_in_rows(x)):
+        return g
+    steps = _strides(x)
+    if steps is None:
+        next(x._components())._leave_layout_open()
+        return g
+    order = order_without_gaps(_outlined(x._spec, steps))
+    found = [(part._spec, part._steps()) for part in g._components()]
+    fits = all(known is None or lies_in(_outlined(spec, known), _behind(order, spec.ndim)) for spec, known in found)
+    z = g if fits else CLONE(g)
+    lie_within(z, order)  # also where it is not known of a record, which a rule has just made
+    return z
+
+
+def _outlined(spec: Spec, strides: tuple[int, ...]) -> np.ndarray:
+    """What shows how an array lies in memory, and has none."""
+    return np.lib.stride_tricks.as_strided(np.empty(1, spec.dtype), spec.shape, strides)
+
+
+def _behind(order: Order, ndim: int) -> Order:
+    """An order of the last axes, with the others in front of them."""
+    return order if order is None else (*range(ndim - len(order)), *[k + ndim - len(order) for k in order])
 
 
 def laid_as_picked(z: Any, x: Tensor, index: Any) -> Any:

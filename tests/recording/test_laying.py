@@ -181,3 +181,28 @@ def test_arrays_lie_as_numpy_has_them():
     tape.func.jvp(lambda x: (seen.append(f(x)[1]), f(x)[0])[1], (MATRIX,), (MATRIX,))
     tape.func.grad(lambda x: (seen.append(f(x)[1]), f(x)[0])[1])(MATRIX)
     assert seen == [plain, plain]
+
+
+DIFFERENTIATED = {
+    "product": lambda x: (x * x).sum(),
+    "chain": lambda x: ((x.sin() * x).cos() * x).sum(),
+    "transposed": lambda x: (x.t() * 3).sum(),
+    "product of matrices": lambda x: (x @ x.t()).sum(),
+    "sum": lambda x: x.sum(),
+    "part": lambda x: (x[1:] * 2).sum(),
+    "largest": lambda x: x.max(),
+}
+
+
+@pytest.mark.parametrize("create", [False, True])
+@pytest.mark.parametrize("shape", [(3, 4), (300, 400)])
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("function", DIFFERENTIATED.values(), ids=DIFFERENTIATED)
+def test_gradients_lie_as_what_they_are_taken_with_respect_to(function, order, shape, create):
+    """However they are computed: in Python, by jitted sweeps, recorded, or by programs."""
+    x = tape.from_numpy(np.random.default_rng(0).normal(size=shape).copy(order)).requires_grad_(True)
+    (found,) = tape.autograd.grad(function(x), x, create_graph=create)
+    assert found.stride() == x.stride()
+    slope = tape.func.grad(function)
+    for gradient in (slope, tape.compile(slope)):
+        assert gradient(x.detach()).stride() == x.stride()

@@ -15,6 +15,7 @@ from ...base.spec import check_fits, implicit
 from ...base.tensor import Tensor
 from ...base.untraced import paused
 from ...history.hooks import apply
+from ...recording.laying import laid_as_target
 from ...recording.level import Layer, live
 from ..recorded.boxes import Region, region_of, shape_of
 from ..recorded.later import Later, is_ordered
@@ -55,7 +56,8 @@ def gradients(
     for i, (x, row) in enumerate(zip(inputs, targets)):
         if row not in found and not unused:
             raise unused_error(i, x._spec.shape)
-        results.append(found.get(row) if create else without_history(found.get(row)))
+        g = laid_as_target(found.get(row), x)
+        results.append(g if create else without_history(g))
     return results
 
 

@@ -199,7 +199,7 @@ def _record_once(
             lent = [x for x in [ref() for ref in trace.lent] if x is not None]
             require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays, lent)
             depends = sharing.depends_on_order
-            layouts = layouts_of(trace, rows.numbers, given)
+            layouts = layouts_of(trace, rows.numbers)
         finally:
             trace.open = False
             drawn = chance.rewind()

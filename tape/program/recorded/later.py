@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ops import Op
-from ops.core.axis_order import Order, empty_in
+from ops.core.axis_order import Order, empty_in, order_without_gaps
 from ops.core.own import is_own
 from ops.core.registry import OPS
 from ops.shapes.index import is_basic
@@ -116,6 +116,24 @@ def lying(value: Any) -> Any:
     return value_of(value)
 
 
+def strides_of(value: Any) -> tuple[int, ...] | None:
+    """The strides of a value of a list, None if they are not known."""
+    if type(value) is Later and value.value is None:
+        if value.ordered:
+            return _in_order(None, value.shape, value.dtype)
+        return value.strides if value.like is None else value.like.strides
+    return np.asarray(value_of(value)).strides
+
+
+@lru_cache(1 << 10)
+def _in_order(order: Order, shape: tuple[int, ...], dtype: Any) -> tuple[int, ...]:
+    """The strides of an array that lies in an order of its axes."""
+    strides, step = [0] * len(shape), dtype.itemsize
+    for k in reversed(order or range(len(shape))):
+        strides[k], step = step, step * shape[k]
+    return tuple(strides)
+
+
 def lies_alike(value: Any, other: Any) -> bool:
     """Whether two values of one shape lie in memory alike, or the second in a way that is not known."""
     if len(np.shape(value)) < 2 or np.shape(value) != np.shape(other):
@@ -173,15 +191,13 @@ def foreseen(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
             return _viewed(op, values, params)
         if op.hints.motion in REDUCTIONS:
             found = op.forward(*map(_repeated, values), **params)
-            shape = getattr(found, "shape", ())
-            ordered = len(shape) < 2
         elif op.kind == "linear" and "shape" in op.params and all(hasattr(v, "dtype") for v in values):
             return Later(spec(tuple(params["shape"]), np.result_type(*(v.dtype for v in values))), None, True)
         else:
             return _chosen(op, values, params) or _written(op, values, params) or _by_example(op, values, params)
     if not isinstance(found, (np.ndarray, np.generic)) or found.dtype.kind not in "fcb":
         return None
-    return Later(spec(shape, found.dtype), None, ordered)
+    return _laid_by_example(op, values, params, spec_of(found))
 
 
 def _viewed(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -218,7 +234,9 @@ def _broadcast(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Later |
         if key is not None and None not in key:
             _keep(key, known)
     found, has_shape = known
-    return Later(found, None, not found.shape or (has_shape and all(map(is_ordered, values))))
+    if not found.shape or (has_shape and all(map(is_ordered, values))):
+        return Later(found, None, True)
+    return _laid_by_example(op, values, params, found)
 
 
 def of_pair(op: Op, x: Any, y: Any) -> Any:
@@ -228,7 +246,51 @@ def of_pair(op: Op, x: Any, y: Any) -> Any:
     if known is None:
         return foreseen(op, (x, y), {})
     found, has_shape = known
-    return Later(found, None, not found.shape or (has_shape and is_ordered(x) and is_ordered(y)))
+    if not found.shape or (has_shape and is_ordered(x) and is_ordered(y)):
+        return Later(found, None, True)
+    return _laid_by_example(op, (x, y), {}, found)
+
+
+def _laid_by_example(op: Op, values: Sequence[Any], params: dict[str, Any], found: Spec) -> Later:
+    """An array that is computed later by an op that works along each axis alike, however long that is.
+
+    It lies as what the op gives of short arrays whose axes lie in the same order.
+    """
+    looks = [_short(v) for v in values]
+    if len(found.shape) < 2 or any(x is None for x in looks):
+        return Later(found, None, len(found.shape) < 2)
+    return _laid_so(found, order_without_gaps(op.forward(*looks, **params)))
+
+
+def _laid_so(found: Spec, order: Order) -> Later:
+    """An array that is computed later, and lies in an order of its axes."""
+    made = Later(found, None, order is None)
+    made.strides = None if order is None else _in_order(order, found.shape, found.dtype)
+    return made
+
+
+def _short(value: Any) -> Any:
+    """An array of ones with axes of length 2 in the place of longer ones, in the same order; None if that is not known.
+
+    What has no axes is itself.
+    """
+    shape = np.shape(value)
+    if not shape:
+        return _ones(value)
+    strides = strides_of(value)
+    steps = [abs(step) for step, n in zip(strides or (), shape) if step and n > 1]
+    if strides is None or len(set(steps)) < len(steps):
+        return None
+    return _short_of(tuple([min(n, 2) for n in shape]), tuple(strides), value.dtype)
+
+
+@lru_cache(1 << 10)
+def _short_of(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> np.ndarray:
+    order = sorted(range(len(shape)), key=lambda k: -abs(strides[k]))
+    moving = [shape[k] if strides[k] else 1 for k in order]
+    ones = np.ones(moving, dtype).transpose(np.argsort(order))
+    turned = ones[tuple([slice(None, None, -1 if step < 0 else 1) for step in strides])]
+    return np.broadcast_to(turned, shape)
 
 
 def _kind_of(value: Any) -> Any:
@@ -315,14 +377,13 @@ def _by_example(op: Op, values: Sequence[Any], params: dict[str, Any]) -> Any:
     found = None if key is None else _EXAMPLES.get(key)
     if found is None:
         try:
-            given = evaluated(op, list(map(_ones, values)), params)
+            given = evaluated(op, list(map(_lying_ones, values)), params)
         except Exception:  # the numbers decide
             given = None
         found = _specs_of(given), params
         if key is not None:
             _keep(key, found)
-    ordered = all(map(is_ordered, values))
-    return _made_later(found[0], ordered)
+    return _made_later(found[0], all(strides_of(v) is not None for v in values))
 
 
 def _keep(key: Any, found: Any) -> None:
@@ -335,27 +396,32 @@ def _keep(key: Any, found: Any) -> None:
 
 def _known_of(value: Any) -> Any:
     """Of an operand, what decides the shape of the result; None if that is more than can be kept."""
-    if type(value) is Later:
-        return value.spec
+    if type(value) is Later or (isinstance(value, np.ndarray) and value.dtype.kind in "fc"):
+        return (value.spec if type(value) is Later else spec_of(value)), is_ordered(value) or strides_of(value)
     if isinstance(value, (np.ndarray, np.generic)):
         return spec_of(value) if value.dtype.kind in "fc" else None
     return type(value), repr(value)
 
 
 def _specs_of(given: Any) -> Any:
-    """The spec of an array, and whether it is in row-major order; of several arrays, a list; None for others."""
+    """The spec of an array, and its strides unless it is in row-major order; of several, a list; None for others."""
     if type(given) is tuple:
         found = [_specs_of(z) for z in given]
         return None if None in found else found
     if not isinstance(given, (np.ndarray, np.generic)) or given.dtype.kind not in "fcbiu":
         return None
-    return spec_of(given), given.flags.c_contiguous
+    return spec_of(given), None if given.flags.c_contiguous else given.strides
 
 
-def _made_later(found: Any, ordered: bool) -> Any:
+def _made_later(found: Any, known: bool) -> Any:
+    """Arrays that are computed later; as the examples do they lie if it is known how the operands do."""
     if type(found) is list:
-        return tuple([_made_later(z, ordered) for z in found])
-    return None if found is None else Later(found[0], None, ordered and found[1])
+        return tuple([_made_later(z, known) for z in found])
+    if found is None:
+        return None
+    made = Later(found[0], None, known and found[1] is None)
+    made.strides = found[1] if known else None
+    return made
 
 
 def is_ordered(value: Any) -> bool:
@@ -374,6 +440,12 @@ def _one(value: Any) -> Any:
 def _ones(value: Any) -> Any:
     """An array of ones that lies in row-major order, or a value that is known."""
     return np.ones(value.shape, value.dtype)[()] if type(value) is Later else value
+
+
+def _lying_ones(value: Any) -> Any:
+    """An array of ones that lies as a value does, or in row-major order where that is not known."""
+    look = lying(value) if type(value) is Later else None
+    return _ones(value) if look is None else np.full_like(look, 1, subok=False)
 
 
 def _repeated(value: Any) -> Any:

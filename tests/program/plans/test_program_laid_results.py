@@ -43,8 +43,29 @@ ARRAYS = {
     "contraction": lambda x: np.einsum("ij,kj->ki", x, x),
     "by columns": lambda x: np.asfortranarray(x * 2),
     "where": lambda x: np.where(x > 0, x, -x),
+    "columns": lambda x: x.T + 1,
+    "products in columns": lambda x: x.T * x[:, 0] - x[0][:, None],
+    "row by row": lambda x: x - x.mean(1, keepdims=True),
+    "sorted columns": lambda x: np.sort(x.T, 0),
+    "accumulated columns": lambda x: np.cumsum(x.T, 0),
+    "joined columns": lambda x: np.concatenate([x.T, x.T], 1),
+    "reduced": lambda x: np.stack([x, x], 2).transpose(2, 1, 0).sum(0) * 1,
+    "product of matrices": lambda x: (x @ x.T).T * 2,
+    "picked": lambda x: x.T[:, [1, 2, 0]] * 2,
+    "triangular": lambda x: np.linalg.qr(x.T)[1] + 1,
+    "written": lambda x: written(x.T * 1),
+    "gradient": tape.func.grad(lambda x: (np.sin(x.T) * x[0, 0]).sum()),
+    "in lanes": tape.func.vmap(lambda x: x * x.sum(), 1),
     "three axes": lambda x: np.transpose(np.exp(x)[None] * x, (1, 0, 2)),
 }
+
+
+def written(x):
+    x[0] = 3.0
+    x[:, 1] += 2.0
+    return x
+
+
 LAYOUTS = ["rows", "columns", "gaps", "backwards"]
 SHAPES = [(4, 6), (200, 260)]
 
