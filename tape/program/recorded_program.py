@@ -28,8 +28,8 @@ from ..recording.numpy_bridge import outline
 from ..recording.recorder import wrap
 from ..recording.wengert import current
 from .adjoints.derive import adjoint_of, tangent_of
-from .capture.labels import difference, parameters_of, taken
-from .capture.laid_results import lay_out
+from .capture.labels import difference, misplaced, parameters_of, taken
+from .capture.laid_results import lay_out, layout_of
 from .capture.record_call import record_call
 from .capture.required import require_function, require_options
 from .capture.results import PYTHON, TENSOR, WITHOUT_AXES, Results
@@ -70,6 +70,7 @@ class Program(Native, Display):
         most_memory: the most bytes that a replay may take for its own arrays, None for as many as there are.
         recording_bytes: the most bytes of large arrays that were held at once while it was recorded.
         parameters: the arguments of the function, after which the inputs are called.
+        layout: how arguments must lie in memory, for those with so many ``axes`` at least; None if they may lie anyhow.
 
     >>> import tape
     >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
@@ -92,6 +93,8 @@ class Program(Native, Display):
         self.key, self.layouts = of_numbers(key), results.layouts if results is not None else ()
         self.guards = list(recorded.guards)
         self.count, self.historic = recorded.results, False
+        self.axes = 1
+        self.layout: Any = None
         self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
         self._unsaid = 0
         self.said: tuple[int, list[Any]] | None = None
@@ -164,7 +167,7 @@ class Program(Native, Display):
         """Replay at new arguments, which must have the structure, shapes and dtypes of the recorded ones.
 
         Raises:
-            TypeError: if they have not.
+            TypeError: if they have not, or lie otherwise in memory where what is given depends on that.
             GuardMissed: if the function would have taken another path.
         """
         if self._shortcut.entry is not None:
@@ -181,10 +184,20 @@ class Program(Native, Display):
         given = taken(call, self.key, self.recorded)
         if given is None:
             raise TypeError(difference(self.key, call.key))
+        self._check_layout(given)
         results = self.run(given)
-        if given is call.given:
+        if given is call.given and self.layout in (None, True):  # an entry takes arrays in row-major order alone
             self._shortcut.look(self, call.key, (args, kwargs))
         return results
+
+    def _check_layout(self, given: Sequence[Any]) -> None:
+        """Raise unless arguments lie in memory as those that were recorded did, where that matters.
+
+        Raises:
+            TypeError: if they do not.
+        """
+        if self.layout is not None and layout_of(given, self.axes) != self.layout:
+            raise TypeError(misplaced(self.layout is True, self.axes > 1))
 
     def _on_faces(self, args: Any, kwargs: Any) -> Any:
         """A call with arrays that something outside records."""
@@ -192,6 +205,8 @@ class Program(Native, Display):
         call = take_apart(*outlines)
         if taken(call, self.key, self.recorded) is None:
             raise TypeError(difference(self.key, call.key))
+        if self.axes == 1:  # else it is for who sees the results to know how they lie
+            self._check_layout(call.given)
         assert self.results is not None
         given = [bare(x) for x in leaves_of((args, kwargs)) if isinstance(x, Face) or is_varying(x, False)]
         outputs = REPLAY(*given, *self.captures, program=self)
@@ -275,7 +290,7 @@ class Program(Native, Display):
         program = Program(
             self.recorded, self.results, self.key, self.tier, self.threads, self.parameters, self.most_memory
         )
-        program.guards = list(self.guards)
+        program.guards, program.axes, program.layout = list(self.guards), self.axes, self.layout
         return program
 
     # The adjoint and the tangent of a program are programs, and have adjoints and tangents.
@@ -391,5 +406,8 @@ def record(
     recorded = record_call(function, args, kwargs, call.given, fixed_floats=False)
     program = Program(recorded.listing, recorded.results, call.key, tier, threads, parameters_of(function))
     program.recording_bytes = recorded.computed
+    if recorded.layout is not None:
+        program.axes = 1 if recorded.ordered else 2
+        program.layout = layout_of(call.given, program.axes)
     program.expect(call.given)
     return program

@@ -36,6 +36,9 @@ def check(listing: Listing, results: Results | None) -> None:
         numbers = {x.number for x in results.leaves if isinstance(x, OutputPlace)}
         count = listing.results
         demand(results.count == count and numbers == set(range(count)), "the results are not the outputs")
+        shapes = [spec.shape if spec else () for spec in map(listing.spec_of, listing.outputs.tolist())]
+        fits = all(k < count and len(steps) == len(shapes[k]) for k, steps in results.layouts)
+        demand(fits, "a result lies otherwise than an array of its shape can")
     _check_specs(listing)
 
 

@@ -16,6 +16,8 @@ The header of the file has ``written_by`` and ``program``, an object with
 ``parameters``   the names of the function's arguments, after which the inputs are called: a list of those by
                  position, the name of ``*args`` or null, a list of those by keyword; null where none are known
 ``results``      structure, leaves (``output`` and its number, or ``value``)
+``layouts``      of the outputs that may lie in several ways, the number and the strides
+``layout``       how arguments must lie: from how many axes on, and true for row-major order, else strides; or null
 ``tier``         interpret, quick, optimised, or null; ``threads``: a number or null
 ===============  ==========================================================================================
 
@@ -119,6 +121,8 @@ class _ProgramWriter:
             "parameters": _names_of(program.parameters),
             "results": results
             and [self.encode(results.structure), self.encode.several(results.leaves), list(results.kinds)],
+            "layouts": program.layouts,
+            "layout": None if program.layout is None else [program.axes, program.layout],
             "tier": program.tier,
             "threads": program.threads,
         }
@@ -193,18 +197,26 @@ class _Reader:
         key = key if key is None else self.key(key, listing.inputs)
         results = told["results"]
         if results is not None:
-            results = self.results(*results, as_tensors=gives_tensors(key))
+            results = self.results(*results, as_tensors=gives_tensors(key), layouts=told.get("layouts", ()))
         check(listing, results)
         threads = told["threads"] and length(told["threads"])
         parameters = _arguments(told.get("parameters"))
-        return self.make(listing, results, key, _one_of((None, *TIERS), told["tier"]), threads, parameters)
+        made = self.make(listing, results, key, _one_of((None, *TIERS), told["tier"]), threads, parameters)
+        if told.get("layout") is not None:
+            axes, layout = told["layout"]
+            made.axes, made.layout = length(axes), layout is True or tuple(map(_strides, layout))
+        return made
 
-    def results(self, structure: Any, leaves: Any, kinds: Any = None, *, as_tensors: bool) -> Results:
+    def results(
+        self, structure: Any, leaves: Any, kinds: Any = None, *, as_tensors: bool, layouts: Any = ()
+    ) -> Results:
         """What a function returned; older files do not tell what outputs are given back as."""
         leaves = self.decode.several(leaves)
         if kinds is None:
             kinds = [TENSOR if as_tensors else ARRAY] * len({x.number for x in leaves if isinstance(x, OutputPlace)})
-        return Results(self.decode(structure), leaves, [_one_of(KINDS, kind) for kind in _is(list, kinds)])
+        found = tuple([(length(number), _strides(strides)) for number, strides in layouts])
+        kinds = [_one_of(KINDS, kind) for kind in _is(list, kinds)]
+        return Results(self.decode(structure), leaves, kinds, layouts=found)
 
     def listing(self, told: Any) -> Listing:
         columns: dict[str, Any] = {name: self.column(told["columns"][name]) for name in COLUMNS}
@@ -241,6 +253,10 @@ class _Reader:
         if not sound or len(varying(parts)) != inputs:
             raise ValueError(f"the signature is not one of {inputs} inputs")
         return parts
+
+
+def _strides(told: Any) -> tuple[int, ...]:
+    return tuple([_is(int, step) for step in told])
 
 
 def _names_of(parameters: Arguments | None) -> list[Any] | None:

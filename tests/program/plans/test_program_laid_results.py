@@ -157,7 +157,7 @@ def test_one_program_is_for_all_layouts_where_results_have_but_one(reads):
 ASKING = {
     "flattened as it lies": lambda x: np.ravel(x, "K") * 2,
     "reshaped as it lies": lambda x: np.reshape(x, -1, order="A") * 2,
-    "flags": lambda x: x * 2 if x.flags.c_contiguous else x * 3,
+    "whether in rows": lambda x: x * 2 if x.flags.c_contiguous else x * 3,
     "strides": lambda x: x * float(x.strides[0]),
 }
 
@@ -191,3 +191,41 @@ def test_programs_for_histories_are_for_layouts_as_well(tracked, first, other):
         for x in arguments:
             assert fast(x).tolist() == f(x).tolist()
     assert len(fast.programs) == 2 * (1 + (first != other))
+
+
+RECORDED = ASKING | {"columns": ARRAYS["columns"], "sorted columns": ARRAYS["sorted columns"], "where": ARRAYS["where"]}
+
+
+def again(program, folder):
+    program.save(folder / "it.tape")
+    return tape.load(folder / "it.tape")
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("order", LAYOUTS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("function", RECORDED.values(), ids=RECORDED)
+def test_a_recorded_program_gives_what_lies_as_eagerly_or_refuses(function, shape, order, loaded, tmp_path):
+    program = tape.record(function, lying(order, shape))
+    program = again(program, tmp_path) if loaded else program
+    for _ in range(OFTEN if shape == SHAPES[0] else ROUNDS):
+        assert layout(program(lying(order, shape))) == layout(function(lying(order, shape)))
+    for other in LAYOUTS:
+        if other != order:
+            with pytest.raises(TypeError, match=r"lie in .* in memory, on which .* depends(.|\n)*tape.compile"):
+                program(lying(other, shape))
+
+
+def test_a_recorded_program_takes_arguments_in_every_layout_where_that_does_not_matter():
+    program = tape.record(lambda x, v: (x * x).sum(0) * v[0], lying("rows", (4, 6)), np.ones(2))
+    for other in LAYOUTS:
+        program(lying(other, (4, 6)), np.ones(4)[::2])
+    program = tape.record(lambda x, v: x * v[0], lying("rows", (4, 6)), np.ones(2))
+    assert layout(program(lying("rows", (4, 6)), np.ones(4)[::2])) == layout(lying("rows", (4, 6)))
+
+
+def test_a_file_in_which_a_result_has_other_axes_is_refused(tmp_path):
+    program = tape.record(lambda x: x.T * 2, np.ones((2, 3)))
+    program.layouts = ((0, (8, 16, 24)),)
+    with pytest.raises(tape.program.ProgramFileError):
+        again(program, tmp_path)
