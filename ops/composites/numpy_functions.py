@@ -15,7 +15,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ..core.differentiate import dtype_of
 from ..core.op import composite, is_complex, joining, ready, ready_or_number, shape_of
 from ..pointwise.arithmetic import general_power, pow
-from ..pointwise.comparison import isnan, ne
+from ..pointwise.comparison import eq, isnan, ne
 from ..pointwise.elementary import angle, sqrt
 from ..pointwise.selection import clamp, clamp_max, clamp_min, clamp_to_arrays, where
 from ..reductions.extremes import amax, amin, sort
@@ -195,13 +195,17 @@ def quantile_in(
         dtype = np.quantile(np.ones(1, a.dtype), q, method=method).dtype  # type: ignore[call-overload]
         if a.dtype.kind == "b":
             ordered = cast(ordered, dtype=dtype)
-        below, above, z = (getitem(ordered, index=(Ellipsis, k)) for k in (low, high, near))
+        alone = ordered.ndim == 1 and not shares.ndim  # numbers, of which NumPy tells where they overflow
+        places = [int(k) if alone else (Ellipsis, k) for k in (low, high, near)]
+        below, above, z = (getitem(ordered, index=k) for k in places)
         gap = cast(above - below, dtype=dtype)  # of integers one in their own dtype, which may overflow, as NumPy's
         z = cast(z, dtype=dtype) + gap * (share - (share >= 0.5)).astype(dtype)
+        if (share >= 0.5).any():  # NumPy computes all from below, and warns of what it does not take either
+            z = where(share >= 0.5, z, cast(below, dtype=dtype) + gap * share.astype(dtype))
         if there is not None:
             from_above = cast(above, dtype=there) - cast(gap * (1 - share).astype(dtype), dtype=there)
             z = where(share >= 0.5, from_above, cast(z, dtype=there))
-        z = cast(getitem(ordered, index=(Ellipsis, low)), dtype=dtype) if n == 1 else z  # with the sign of its zero
+        z = where(eq(gap, 0), cast(below, dtype=dtype), gap) if n == 1 else z  # with the sign of its zero
     z = _unless_missing(z, ordered, shares.ndim)
     n = len(z.shape) - shares.ndim
     z = permute(z, axes=(*range(n, n + shares.ndim), *range(n)))

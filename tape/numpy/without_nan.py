@@ -103,7 +103,9 @@ def _of_rows(rows: Any, q: Any, median: bool) -> Any:
     if median:
         return np.where(share == 0, below, (below + above) / 2) + 0.0  # a mean, also of one: +0.0 of −0.0
     near = np.take_along_axis(rows, np.where(share < 0.5, low, high), axis=-1)
-    return near + (above - below) * (share - (share >= 0.5))
+    gap = above - below
+    nearest = near + gap * (share - (share >= 0.5))
+    return np.where(share < 0.5, below + gap * share, nearest)  # NumPy warns of what it does not take either
 
 
 def _warn_of_none(are_empty: Any) -> None:

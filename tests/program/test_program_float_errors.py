@@ -328,3 +328,73 @@ def test_errors_of_what_does_not_vary_are_told_by_every_call(name, actions):
             found = told(compiled, x, action)
             if action != "default" or k == 0:  # where it is told once, the first call tells it
                 assert found == told(f, x, action)
+
+
+INFINITIES = np.array([1.0, np.inf, -np.inf, 2.0])
+CHOSEN = {
+    "a quotient": lambda x: np.where(x > 0, 1 / x, 0),
+    "a quotient in the other place": lambda x: np.where(x <= 0, 0, 2 / x),
+    "a root": lambda x: np.where(x > 0, np.sqrt(x), 0),
+    "a product": lambda x: np.where(x < 0, (x * 1e200) * 1e200, 0),
+    "by select": lambda x: np.select([x > 0], [1 / x], 0),
+    "by what is known": lambda x: np.where(np.True_, x, np.log(x)),
+}
+BETWEEN = {
+    "quantile": lambda x: np.quantile(x, 0.3),
+    "quantiles": lambda x: np.quantile(x, [0.1, 0.3]),
+    "percentile": lambda x: np.percentile(x, 30),
+    "midpoint": lambda x: np.percentile(x, 30, method="midpoint"),
+    "without nan": lambda x: np.nanquantile(x, 0.3),
+}
+WHOLE = {
+    "sum": lambda a: a + a,
+    "product": lambda a: a * a,
+    "difference": lambda a: -a - a,
+    "remainder": lambda a: a % (a - a),
+}
+
+
+def warned_of(function, *arguments):
+    """What warnings a function gives, where each is given."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        function(*arguments)
+    return sorted({str(one.message) for one in found})
+
+
+def check_each_call(function, good, bad, tier=None):
+    """Recorded of harmless numbers or of the others, each call tells what the function itself tells."""
+    for first in (good, bad):
+        fast = tape.compile(function, tier=tier)
+        warned_of(fast, first)
+        for _ in range(10):
+            assert warned_of(fast, bad) == warned_of(function, bad) != []
+            assert warned_of(fast, good) == warned_of(function, good)
+
+
+@pytest.mark.parametrize("tier", [None, "quick", "optimised"])
+@pytest.mark.parametrize("size", [4, 100, 5000])
+@pytest.mark.parametrize("function", CHOSEN.values(), ids=CHOSEN)
+def test_of_what_is_not_chosen(function, size, tier):
+    """Also where one instruction computes and chooses, and where it is known while recording."""
+    check_each_call(function, np.ones(size), np.where(np.arange(size) == size // 2, -0.0, -1.0), tier)
+
+
+@pytest.mark.parametrize("function", BETWEEN.values(), ids=BETWEEN)
+def test_of_infinities_between_which_something_is(function):
+    check_each_call(function, np.ones(4), INFINITIES)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
+@pytest.mark.parametrize("function", WHOLE.values(), ids=WHOLE)
+def test_of_whole_numbers_that_overflow(function, dtype):
+    check_each_call(function, dtype(1), dtype(np.iinfo(dtype).max))
+
+
+@pytest.mark.parametrize("number", [-0.0, 2.0, np.inf])
+@pytest.mark.parametrize("share", [0.3, [0.1, 0.7]])
+def test_a_quantile_of_one_number(number, share):
+    x = np.array([number])
+    with np.errstate(invalid="ignore"):
+        expected = np.quantile(x, share)
+        assert np.array(tape.compile(lambda x: np.quantile(x, share))(x)).tobytes() == np.array(expected).tobytes()

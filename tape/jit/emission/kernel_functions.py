@@ -8,7 +8,7 @@ import numpy as np
 
 from ops import Op
 from ops.core.registry import OPS
-from ops.core.lane import Same
+from ops.core.lane import Same, Select
 
 from . import prefetch
 from .lines import B, F, has_lane, hexadecimal, operand_kinds, result_kind
@@ -187,7 +187,23 @@ class KernelFunction(KernelMemory):
                 operands[i] = self.say(f"uitofp {self.types[B]} {operands[i]} to {self.types[F]}")
         if isinstance(op.lane, Same):
             return operands[0]
+        if isinstance(op.lane, Select):
+            arms = [self.done(x, name) for x, name in zip(self.shared.operands(k)[1:], operands[1:])]
+            operands = [operands[0], *arms]
         return self.compute(op, self.task.bits, self.width, operands, self.shared.declared)
+
+    def done(self, x: int, name: str) -> str:
+        """A value that is chosen in some lanes, and computed in all: the others make their errors as well.
+
+        Without this LLVM leaves them out where one instruction computes and chooses.
+        """
+        shared = self.shared
+        if x < shared.given or shared.kinds[x] != F:
+            return name
+        type_, function = self.types[F], "@llvm.arithmetic.fence." + (f"v{self.width}" if self.width > 1 else "")
+        function += f"f{self.task.bits}"
+        shared.declare(f"declare {type_} {function}({type_})")
+        return self.say(f"call {type_} {function}({type_} {name})")
 
     # Values.
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...base.jit_door import PLANS, plans_wait
 from ...base.locks import kept, new_lock
 from ...base.rooms import opened
-from ...base.spec import spec_of
+from ...base.spec import spec, spec_of
 from ...base.tensor import Tensor
 from ...base.untraced import paused
 from ...jit.emission.task import OF_COLUMNS
@@ -70,6 +70,7 @@ class Replay:
                 listing, tiles = tiles_of(listing) or (listing, None)
         self.listing, self.tier, self.threads, self.most = listing, tier, threads, most
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
+        self.integers = [i for k, i in self.inputs if listing.spec_of(k) in INTEGERS]
         self.constants = [(int(k), listing.constant(int(k))) for k in np.flatnonzero(listing.code == CONSTANT)]
         outputs = listing.outputs.tolist()
         self.count = listing.results
@@ -171,6 +172,8 @@ class Replay:
             self._upgrade(replays)
         if self.captured:
             self.check_captured()
+        if self.integers:  # as numbers, of which NumPy tells where they overflow
+            inputs = [x[()] if i in self.integers else x for i, x in enumerate(inputs)]
         waits = self._sweeper is None and self.most is None and plans_wait(self.saved, RECORDED * len(self.recorded))
         run: Any = self.in_python if waits else self.sweeper
         try:
@@ -213,10 +216,14 @@ class Replay:
         Raises:
             Refitted: naming the first that has not.
         """
-        for thing, spec in self.captured:
+        for thing, known in self.captured:
             now = thing._spec if isinstance(thing, Tensor) else spec_of(thing)
-            if now is not spec:
-                raise Refitted(f"a captured tensor or array was {spec} when it was recorded, and is {now} now")
+            if now is not known:
+                raise Refitted(f"a captured tensor or array was {known} when it was recorded, and is {now} now")
+
+
+INTEGERS = {spec((), np.dtype(kind)) for kind in np.typecodes["AllInteger"]}
+"""What whole numbers of NumPy's are."""
 
 
 class OverBudget(MemoryError):

@@ -43,9 +43,9 @@ ROOM, LEAST = 1000.0, 128.0
 
 def with_alarms(listing: Listing) -> Listing:
     """A listing that watches what no result needs, where that may make floating-point errors."""
-    if not _told_of(listing, needed_in(listing)).any():
+    if not (_told_of(listing, needed_in(listing)) | _decides(len(OPS))[listing.code]).any():
         return listing
-    listing = merge(listing)  # much that no result needs is the same as what one needs
+    listing = merge(listing)  # much that no result needs is the same as what one needs, and what is known to be chosen
     needed = needed_in(listing)
     watched = _computable(listing, needed)
     alarm = _of_what_is_there(listing, needed, watched)
@@ -224,6 +224,12 @@ def _part(op: Any, params: dict[str, Any], operands: Sequence[Any], less: bool, 
         return part_of(errors_of, operands)
     except ValueError:  # the op takes ones only of such operands as it had
         return None
+
+
+@cache
+def _decides(count: int) -> np.ndarray:
+    """By opcode, whether a truth value may decide which operand is given, so that no result needs the other."""
+    return by_code(bool(op.hints.decides) for op in OPS[:count])
 
 
 @cache

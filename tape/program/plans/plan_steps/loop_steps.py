@@ -107,8 +107,8 @@ class LoopSteps(StepMemory):
         kinds = [type(number) for number in numbers]
         known = [k if k in (int, float, complex) else x.spec.dtype for k, x in zip_longest(kinds, values)]
         types = _resolved(ufunc, tuple(known))
-        if types is None:
-            raise NoStep(ufunc.__name__)
+        if types is None or (np.dtype(types[-1]).kind in "iu" and all(x.spec.shape == () for x in values)):
+            raise NoStep(ufunc.__name__)  # of whole numbers that overflow NumPy tells where they are no arrays
         dtypes = map(np.dtype, types[: len(values)])
         found: PlanValue = self.call(ufunc, types, [self.convert(x, d) for x, d in zip(values, dtypes)], {}, False)
         return found
