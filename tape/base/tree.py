@@ -168,34 +168,35 @@ def _made(kind: Any, keys: Iterable[Any], parts: Iterable[Any]) -> Any:
 
 
 Again = dict[int, Any]
-"""By the number of a tuple, in the order in which they begin in a tree, the number of the earlier one that it is, or
-the tuple itself."""
+"""By the number of a tuple, in the order in which they begin in a tree, the number of the earlier one that it is, −1
+minus its number among those in the arguments, or the tuple itself."""
 
 
-def tuples_again(tree: Any, lasting: Collection[int]) -> Again:
-    """Which tuples of a tree are there twice, and which are `lasting` ones, by identity."""
-    numbers: dict[int, int] = {}
+def tuples_in(tree: Any) -> Iterator[Any]:
+    """The tuples of a tree in the order in which they begin, but for empty ones."""
+    if isinstance(tree, tuple) and tree:
+        yield tree
+    if isinstance(tree, (tuple, list, dict)):
+        for inside in tree.values() if isinstance(tree, dict) else tree:
+            yield from tuples_in(inside)
+
+
+def tuples_again(tree: Any, lasting: Collection[int], arguments: Any) -> Again:
+    """Which tuples of a tree are there twice, which are `lasting` ones, and which in the arguments, by identity."""
+    numbers = {id(part): -1 - k for k, part in enumerate(tuples_in(arguments))}
     found: Again = {}
-
-    def look(part: Any) -> None:
-        if isinstance(part, tuple) and part:
-            number = len(numbers) + len(found)
-            if id(part) in lasting:
-                found[number] = part
-            elif (first := numbers.setdefault(id(part), number)) != number:
-                found[number] = first
-        if isinstance(part, (tuple, list, dict)):
-            for inside in part.values() if isinstance(part, dict) else part:
-                look(inside)
-
-    look(tree)
+    for number, part in enumerate(tuples_in(tree)):
+        if id(part) in lasting:
+            found[number] = part
+        elif (first := numbers.setdefault(id(part), number)) != number:
+            found[number] = first
     return found
 
 
-def build_again(structure: Structure, leaves: Iterable[Any], again: Again) -> Any:
-    """`build`, with tuples that are the same objects where they were."""
+def build_again(structure: Structure, leaves: Iterable[Any], again: Again, arguments: Any = ()) -> Any:
+    """`build`, with tuples that are the same objects where they were, also among the arguments if these are given."""
     following, numbers = iter(leaves), count()
-    made: dict[int, Any] = {}
+    made: dict[int, Any] = {-1 - k: part for k, part in enumerate(tuples_in(arguments))}
 
     def of(part: Structure) -> Any:
         if part.container is None:
@@ -204,7 +205,7 @@ def build_again(structure: Structure, leaves: Iterable[Any], again: Again) -> An
         container = _made(part.container, part.keys, [of(inside) for inside in part.inside])
         if number in again:
             known = again[number]
-            container = made[known] if type(known) is int else known
+            container = made.get(known, container) if type(known) is int else known
         made[number] = container
         return container
 

@@ -168,7 +168,7 @@ class CompiledFunction(Generic[P, R]):
         path = paths.first
         while path is not None:
             try:
-                results = replayed(path.program, call.given, lambda: self._eager(args, kwargs))
+                results = replayed(path.program, call.given, (args, kwargs), lambda: self._eager(args, kwargs))
                 self._renewed = 0
                 self._look(path, paths, call, (args, kwargs))
                 self._entry, self._latest = path.shortcut.entry or self._entry, paths
@@ -261,7 +261,7 @@ class CompiledFunction(Generic[P, R]):
         try:
             with paused():  # listing, steps and plan are many objects, which one search for circles would visit twice
                 path.program.expect(call.given)
-                return replayed(path.program, call.given, lambda: self._eager(args, kwargs), recorded)
+                return replayed(path.program, call.given, (args, kwargs), lambda: self._eager(args, kwargs), recorded)
         except GuardMissed:  # rounding decides, and a kernel rounds otherwise than NumPy
             recorded.before.put_back()
             return self._eager(args, kwargs)

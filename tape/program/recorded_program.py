@@ -185,7 +185,7 @@ class Program(Native, Display):
         if given is None:
             raise TypeError(difference(self.key, call.key))
         self._check_layout(given)
-        results = self.run(given)
+        results = self.run(given, (args, kwargs))
         if given is call.given and self.layout in (None, True):  # an entry takes arrays in row-major order alone
             self._shortcut.look(self, call.key, (args, kwargs))
         return results
@@ -213,23 +213,24 @@ class Program(Native, Display):
         kinds = self.results.kinds
         return self.results.build([z if kind == TENSOR else _face(z, kind) for z, kind in zip(outputs, kinds)])
 
-    def run(self, given: Sequence[Any]) -> Any:
-        """`__call__` with what varies in the arguments."""
+    def run(self, given: Sequence[Any], arguments: Any = ()) -> Any:
+        """`__call__` with what varies in the arguments, and these themselves for who may get tuples in them back."""
         assert self.results is not None
         if self.without_history and any(t._node is not None for t in self.without_history):
             raise Refitted("a captured tensor required no grad when it was recorded, and requires it now")
         if self.historic and any(t._node is None for t in self.captures):
             raise Refitted("a captured tensor required grad when it was recorded, and requires none now")
         if self.plain:
-            return self.results.build(list(map(unboxed, self.untracked(given))), given)
+            return self.results.build(list(map(unboxed, self.untracked(given))), given, arguments)
         tracked = bool(self.captures) or any(map(is_tracked, given))
         if (tracked and current().recording) or any(isinstance(live(x), Layer) for x in (*given, *self.captures)):
             outputs = self._recorded([*given, *self.captures])
             if self.mixed:
                 outputs = [z if kind == TENSOR else untensored(z, kind) for z, kind in zip(outputs, self.results.kinds)]
-            return self.results.build(outputs, given)
+            return self.results.build(outputs, given, arguments)
         values = self.untracked(given)
-        return self.results.build([given_back(z, kind) for z, kind in zip(values, self.results.kinds)], given)
+        outputs = [given_back(z, kind) for z, kind in zip(values, self.results.kinds)]
+        return self.results.build(outputs, given, arguments)
 
     def untracked(self, given: Sequence[Any]) -> list[Any]:
         """The results as arrays, where nothing of the replay is recorded."""

@@ -218,7 +218,7 @@ def _record_once(
         refuse_changes(before, trace)
         around.settle()
         settle_constants(trace)
-        again = tuples_again(tree, around.seen)
+        again = tuples_again(tree, around.seen, (args, kwargs))
         results = Results(structure, leaves, rows.kinds, shown, again, layouts)
         ordered = trace.ordered or depends
         layout = layout_of(given) if ordered or layouts else None

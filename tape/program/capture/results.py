@@ -86,7 +86,7 @@ class Results:
         kinds: what each output is given back as.
         shown: by the number of a leaf that shares memory with an argument, with an array around the function or with
             another result: which one that is, and how it is looked at.
-        again: which tuples are the same objects as others, or as some around the function.
+        again: which tuples are the same objects as others, as some around the function, or among its arguments.
         layouts: how outputs lie in memory.
     """
 
@@ -100,11 +100,11 @@ class Results:
         places = [x.number if isinstance(x, OutputPlace) else -1 for x in leaves]
         self.flat = places == list(range(count)) and all(s.container is None for s in structure.inside)
 
-    def build(self, outputs: Any, given: Sequence[Any] | None = None) -> Any:
+    def build(self, outputs: Any, given: Sequence[Any] | None = None, arguments: Any = ()) -> Any:
         """The results of a call, for what varies in its arguments; without these all have memory of their own."""
         if self.shown and given is not None:
             made: dict[int, Any] = {}  # what is returned twice is one object
-            return self._built([self._leaf(i, outputs, given, made) for i in range(len(self.leaves))])
+            return self._built([self._leaf(i, outputs, given, made) for i in range(len(self.leaves))], arguments)
         kind = self.structure.container
         if kind is None:
             return outputs[0] if self.count else copied(self.leaves[0])
@@ -112,8 +112,10 @@ class Results:
             return tuple(outputs)
         return self._built([outputs[x.number] if isinstance(x, OutputPlace) else copied(x) for x in self.leaves])
 
-    def _built(self, leaves: list[Any]) -> Any:
-        return build_again(self.structure, leaves, self.again) if self.again else build(self.structure, leaves)
+    def _built(self, leaves: list[Any], arguments: Any = ()) -> Any:
+        if self.again:
+            return build_again(self.structure, leaves, self.again, arguments)
+        return build(self.structure, leaves)
 
     def _leaf(self, i: int, outputs: Any, given: Sequence[Any], made: dict[int, Any]) -> Any:
         if i in self.shown:

@@ -96,13 +96,15 @@ class Telling:
         self._state.__exit__(*error)
 
 
-def replayed(program: Program, given: Any, itself: Callable[[], Any], recorded: RecordedCall | None = None) -> Any:
+def replayed(
+    program: Program, given: Any, arguments: Any, itself: Callable[[], Any], recorded: RecordedCall | None = None
+) -> Any:
     """A replay's results; the function `itself` is called too where it warns of errors that a replay makes.
 
     Where Python's filters show a warning once for each place, once is enough for each kind of error.  Of a program that
     was just `recorded`, what the function did meanwhile counts too, and is undone before it is called.
     """
-    results = program.run(given)
+    results = program.run(given, arguments)
     if recorded is not None:
         program.unvarying = recorded.errors & ~noted.kinds
     kinds = noted.kinds | program.unvarying

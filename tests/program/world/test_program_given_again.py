@@ -14,6 +14,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import tape
+from tape.base.tree import tuples_in
 
 pytestmark = pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
 X = np.arange(1.0, 4.0)
@@ -284,3 +285,39 @@ def test_what_is_computed_of_a_file_is_compiled(tmp_path):
     for _ in range(2):
         np.testing.assert_allclose(compiled(w, m), gradient(w, m))
     assert len(compiled.programs) == 1
+
+
+class Two(NamedTuple):
+    first: object
+    second: object
+
+
+GIVEN_BACK = {
+    "itself": lambda t: t,
+    "and a part": lambda t: (t, t[0]),
+    "and what is computed": lambda t: (t[0] * 2, t),
+    "one within": lambda t: (t[1], t[0] + 1.0),
+    "twice": lambda t: [t, t],
+    "a new one": lambda t: (t[0], t[1]),
+    "in a dict": lambda t: {"t": t, "z": t[0] * t[0]},
+}
+
+
+def same_places(result, argument):
+    """Which tuples in a result are which in an argument, and which are there twice."""
+    theirs, seen = {id(part): k for k, part in enumerate(tuples_in(argument))}, {}
+    return [(theirs.get(id(part)), seen.setdefault(id(part), k)) for k, part in enumerate(tuples_in(result))]
+
+
+@pytest.mark.parametrize("make", [lambda x: (x, (x, 2.0)), lambda x: Two(x, Two(x, x)), lambda x: (x, ((x, x), 1))])
+@pytest.mark.parametrize("kind", [np.ones, tape.ones])
+@pytest.mark.parametrize("function", GIVEN_BACK.values(), ids=GIVEN_BACK)
+def test_tuples_among_the_arguments_are_given_back_themselves(function, make, kind):
+    fast = tape.compile(function)
+    program = tape.record(function, make(kind(2)))
+    for calls in range(300):
+        given = make(kind(2) * calls)
+        expected = same_places(function(given), given)
+        assert same_places(fast(given), given) == expected
+        assert same_places(program(given), given) == expected
+    assert fast.programs
