@@ -138,7 +138,9 @@ def _result(tensor: Tensor, i: int, found: dict[int, Any], unused: bool) -> Tens
             return None
         raise unused_error(i, tensor._spec.shape)
     g = found[k]
-    z = g if isinstance(g, Tensor) else wrap(np.array(g)[()])
+    if isinstance(g, Tensor):
+        return laid_as_target(g, tensor)
+    z = wrap(np.array(g)[()])
     return z if tensor._spec.ndim < 2 else laid_as_target(z, tensor)
 
 

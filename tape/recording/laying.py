@@ -128,9 +128,10 @@ def lie_within(z: Tensor, order: Order) -> None:
 def laid_as_target(g: Any, x: Tensor) -> Any:
     """A gradient with respect to a tensor, lying in memory as that does if it has no gaps, else in rows.
 
-    So it does whichever way it was computed.  It is a copy if it lies otherwise, since others may hold it.
+    So it does whichever way it was computed.  It is a copy if it lies otherwise, since others may hold it, or repeats
+    a number.
     """
-    if g is None or x._spec.ndim < 2 or (type(g) is type(x) is Tensor and _is_in_rows(g) and _is_in_rows(x)):
+    if g is None or not x._spec.ndim or (type(g) is type(x) is Tensor and _is_in_rows(g) and _is_in_rows(x)):
         return g
     steps = _strides(x)
     if steps is None:

@@ -206,3 +206,15 @@ def test_gradients_lie_as_what_they_are_taken_with_respect_to(function, order, s
     slope = tape.func.grad(function)
     for gradient in (slope, tape.compile(slope)):
         assert gradient(x.detach()).stride() == x.stride()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, tape.from_numpy])
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (300, 400)])
+@pytest.mark.parametrize("function", [lambda x: x.sum(), lambda x: x.mean(), lambda x: x.sum(0)[0]])
+def test_gradients_of_sums_have_memory_of_their_own(function, shape, kind):
+    slope = tape.func.grad((lambda x: function(x).sum()) if len(shape) > 1 else lambda x: x.sum())
+    for gradient in (slope, tape.compile(slope)):
+        g = gradient(kind(np.ones(shape)))
+        before = np.array(g)
+        g[0] += 5.0
+        assert (np.array(g) - before).sum() == 5.0 * before[0].size

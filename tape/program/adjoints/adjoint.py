@@ -56,7 +56,9 @@ def gradients(
     for i, (x, row) in enumerate(zip(inputs, targets)):
         if row not in found and not unused:
             raise unused_error(i, x._spec.shape)
-        g = laid_as_target(found.get(row), x)
+        g = found.get(row)
+        is_plain = x._spec.ndim < 2 and type(g) is Traced and is_ordered(trace.values[g._row])
+        g = g if is_plain else laid_as_target(g, x)
         results.append(g if create else without_history(g))
     return results
 
