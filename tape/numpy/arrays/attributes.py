@@ -191,6 +191,7 @@ class Attributes(Base):
     @shape.setter
     def shape(self, shape: Any) -> None:
         found: Tensor = self._array(self._tensor).reshape(shape)._tensor
+        tell_layout(self._tensor)
         if memories(found) != memories(self._tensor):
             raise AttributeError(
                 "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."

@@ -219,7 +219,8 @@ class Sharing:
             if steps is not None and DETACHED in steps:
                 raise Untraceable("it returned an array among its arguments through which no gradient flows")
             seen = look(self.given[k], known(steps))
-            if type(seen) is not np.ndarray or not np.may_share_memory(seen, self.given[k]):
+            is_it = x is self.arguments[k]  # which without elements shares no memory
+            if type(seen) is not np.ndarray or not (is_it or np.may_share_memory(seen, self.given[k])):
                 return None
         steps = known(steps) if x is self.arguments[k] else known(steps) or WHOLE
         return SharedResult(k, steps, is_writeable(x))

@@ -229,3 +229,20 @@ def test_a_file_in_which_a_result_has_other_axes_is_refused(tmp_path):
     program.layouts = ((0, (8, 16, 24)),)
     with pytest.raises(tape.program.ProgramFileError):
         again(program, tmp_path)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_whether_a_shape_can_be_set_depends_on_how_arguments_lie(first):
+    def f(x):
+        y = x * 1
+        y.shape = (-1,)
+        return y.sum()
+
+    fast, arguments = tape.compile(f), [lying("rows", (4, 6)), lying("columns", (4, 6))]
+    for _ in range(ROUNDS):
+        for x in arguments[first:] + arguments[:first]:
+            if x is arguments[0]:
+                np.testing.assert_allclose(fast(x), x.sum())
+            else:
+                with pytest.raises(AttributeError, match="Incompatible shape"):
+                    fast(x)

@@ -321,3 +321,15 @@ def test_tuples_among_the_arguments_are_given_back_themselves(function, make, ki
         assert same_places(fast(given), given) == expected
         assert same_places(program(given), given) == expected
     assert fast.programs
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 3)])
+@pytest.mark.parametrize("kind", [np.zeros, tape.zeros])
+@pytest.mark.parametrize("function", [lambda x: x, lambda x: (x, x * 2), lambda x: [x * 2, x, x]])
+def test_an_argument_without_elements_is_given_back_itself(function, kind, shape):
+    fast = tape.compile(function)
+    for _ in range(3):
+        x = kind(shape)
+        found, expected = (f(x) if isinstance(f(x), (tuple, list)) else [f(x)] for f in (fast, function))
+        assert [z is x for z in found] == [z is x for z in expected]
+    assert fast.programs
