@@ -25,7 +25,7 @@ from ..shapes.sums import sum
 from .products import inner, matmul, tensordot
 
 
-def _addmm(x: Any, y: Any, z: Any, beta: float = 1.0, alpha: float = 1.0) -> Any:
+def _addmm(x: Any, y: Any, z: Any, beta: float = 1, alpha: float = 1) -> Any:
     """beta x + alpha (y @ z)."""
     return beta * ready(x) + alpha * matmul(ready(y), ready(z))
 

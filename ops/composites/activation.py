@@ -45,7 +45,7 @@ def _lerp(start: Any, end: Any, weight: Any) -> Any:
     return start + weight * (end - start)
 
 
-def _addcmul(x: Any, y: Any, z: Any, value: float = 1.0) -> Any:
+def _addcmul(x: Any, y: Any, z: Any, value: float = 1) -> Any:
     """x + value y z."""
     return ready(x) + value * (ready(y) * ready(z))
 

@@ -124,9 +124,8 @@ def _scatter_reduce(
     if reduce == "sum":
         return total
     count = maximum(_count(x.shape, indices, axis) + float(include_self), 1.0)
-    return (
-        total / cast(count, dtype=x.dtype) if x.dtype.kind in "fc" else floor_divide(total, cast(count, dtype=x.dtype))
-    )
+    count = cast(count, dtype=x.dtype)
+    return floor_divide(total, count) if x.dtype.kind in "biu" else total / count
 
 
 scatter_reduce = composite("scatter_reduce", _scatter_reduce, lies="rows")

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..pointwise.elementary import negated
+
 SQRT_HALF = 0.7071067811865476
 ONE_LESS_EULER = 0.42278433509846713
 """1 − γ, the slope of log Γ at 2."""
@@ -109,4 +111,4 @@ def logit(x: Any) -> Any:
     s = 2.0 * (x - 0.5)
     near = np.less(np.absolute(s), 0.4)
     middle = np.where(near, s, 0.0)
-    return np.where(near, np.log1p(middle) - np.log1p(-middle), np.log(x) - np.log1p(-x)).astype(s.dtype)[()]
+    return np.where(near, np.log1p(middle) - np.log1p(-middle), np.log(x) - np.log1p(negated(x))).astype(s.dtype)[()]

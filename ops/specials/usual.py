@@ -13,7 +13,7 @@ from ..core.lane import Math, Via
 from ..core.op import HOLOMORPHIC, composite, elementwise, ready
 from ..pointwise.arithmetic import square
 from ..pointwise.comparison import eq, gt, isinf, le, logical_and, logical_not, lt
-from ..pointwise.elementary import cos, exp, exp2, log, log1p, sigmoid, sin
+from ..pointwise.elementary import cos, exp, exp2, log, log1p, negated, sigmoid, sin
 from ..pointwise.selection import abs, maximum, relu, sign, where
 from . import accurate
 from .scipys import scipy_function
@@ -113,7 +113,7 @@ softplus = elementwise(
 )
 
 logsigmoid = elementwise(
-    "logsigmoid", lambda x: -np.logaddexp(-x, 0.0),
+    "logsigmoid", lambda x: -np.logaddexp(negated(x), 0.0),
     lambda x: sigmoid(-x), node="LogSigmoidBackward0", scipy=("log_expit",),
     hints=Hints(lanes_first=True), lane=Via(lambda x: -(where(gt(x, 0.0), 0.0, -x) + log1p(exp(-abs(x))))),
     domain=(REAL,),

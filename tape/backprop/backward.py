@@ -404,7 +404,7 @@ def _accumulate(tensor: Tensor, box: list[Any]) -> None:
         is_alone = _holders(held) <= _LEAF_ALONE and (not is_array or held._data.base is None)
         if is_alone and is_array:
             np.add(held._data, box[0], out=held._data)
-        elif is_alone and type(box[0]) is type(held._data):
+        elif is_alone and type(box[0]) is type(held._data) and getattr(held, "_among", None) is None:
             held._data = held._data + box[0]
         else:  # whoever looks there is to see it, and a record that saved it to tell
             put(held, held._data + box[0], "backward()")

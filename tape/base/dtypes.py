@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -40,6 +40,11 @@ NUMERIC = "biufc"
 def is_narrow(dtype: np.dtype[Any]) -> _bool:
     """Whether numbers of a dtype are 16-bit floats: stored so, but computed with in float32."""
     return dtype.itemsize == 2 and kind_of(dtype) == "f"
+
+
+def can_store(dtype: np.dtype[Any], into: np.dtype[Any], casting: Literal["same_kind", "safe"] = "same_kind") -> _bool:
+    """Whether numbers of a dtype can be put into an array of another; complex ones not into bfloat16 either."""
+    return np.can_cast(dtype, into, casting) and (dtype.kind != "c" or into.kind == "c")
 
 
 @cache

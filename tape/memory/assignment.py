@@ -108,7 +108,7 @@ def _write(tensor: Tensor, index: Any, value: Any, last: int) -> None:
         index = ()
     spare(base_of(tensor))
     try:
-        unlocked(tensor)[index] = value._data if isinstance(value, Tensor) else value
+        unlocked(tensor)[index] = np.asarray(value._data) if isinstance(value, Tensor) else value
     except ValueError as error:
         shape = np.shape(tensor._data[index])
         raise RuntimeError(

@@ -14,6 +14,7 @@ from ops import Op
 from ops.core.axis_order import COLUMNS, OPERAND, OPERANDS
 from ops.core.op import answers, is_complex, shape_of
 
+from ..base.dtypes import can_store
 from ..base.signatures import like, passing_on
 from ..base.tensor import Tensor
 from ..recording.calls import adaptor, also, axis_of, counted, derived, function_only
@@ -181,8 +182,11 @@ def number_for(input: Tensor, value: Any, name: str) -> Any:
     if is_complex(value) and not input._spec.complex:
         raise RuntimeError(f"{name}: a complex number does not fit into a tensor of {dtype}; put its .real part there")
     if isinstance(value, Tensor):
-        return value if np.result_type(value._spec.dtype, dtype) == dtype else ops.cast(value, dtype=dtype)
-    if type(value) in (int, float):
+        if np.result_type(value._spec.dtype, dtype) == dtype:
+            return value
+        check_numbers(value, dtype, name)
+        return ops.cast(value, dtype=dtype)
+    if isinstance(value, (int, float, np.generic)):
         check_numbers(value, dtype, name)
     if dtype.kind in "biu" or input._spec.narrow or isinstance(value, np.generic):
         return np.asarray(value).astype(dtype)[()]
@@ -190,8 +194,8 @@ def number_for(input: Tensor, value: Any, name: str) -> Any:
 
 
 def check_source(input: Tensor, source: Any, name: str) -> None:
-    """Raise a RuntimeError unless the numbers of a tensor can be put into another one without loss of their kind."""
-    if isinstance(source, Tensor) and not np.can_cast(source._spec.dtype, input._spec.dtype, "same_kind"):
+    """Raise a RuntimeError unless all numbers of a tensor's dtype are also numbers of that of another one."""
+    if isinstance(source, Tensor) and not can_store(source._spec.dtype, input._spec.dtype, "safe"):
         raise RuntimeError(
             f"{name} needs a source of the tensor's dtype, {input._spec.dtype}; got {source._spec.dtype}.\n"
             f"Convert one of them first, as source.to({input._spec.dtype})."
@@ -294,6 +298,12 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
         z = derived["div"](input, other)
         z = z if rounding_mode is None else getattr(ops, rounding_mode)(z)
     return z if out is None else store(z, out, "div")
+
+
+@adaptor
+def reciprocal(input: Any, *, out: Any = None) -> Tensor:
+    """1 / input, elementwise; of integers too, of which NumPy's is rounded to an integer."""
+    return as_tensor(derived["div"](1, input, out=out) if _are_whole(input) else derived["reciprocal"](input, out=out))
 
 
 def polygamma(n: int, input: Any) -> Tensor:

@@ -16,6 +16,7 @@ import ops
 from ops import REGISTRY, Op
 from ops.core.op import is_complex
 
+from ..base.dtypes import can_store
 from ..base.signatures import like
 from ..base.spec import Spec
 from ..base.tensor import Face, Tensor, Theme
@@ -142,7 +143,7 @@ def _over(op: Op) -> Compute:
         if value.dtype != (dtype := tensor._spec.dtype):
             if value.dtype.kind == "c" and dtype.kind != "c":
                 value = ops.real(value)
-            if not np.can_cast(value.dtype, dtype, "same_kind"):
+            if not can_store(value.dtype, dtype):
                 value = ops.cast(value, dtype=dtype)
         return tensor._overwritten(op, value)
 
@@ -171,7 +172,7 @@ class FillingMethods(Theme):
             raise RuntimeError(
                 f"a complex number does not fit into a tensor of {self.dtype}; fill it with the .real part"
             )
-        if type(value) in (int, float):
+        if isinstance(value, (int, float, np.generic)):
             check_numbers(value, self._spec.dtype, "fill_()")
         if self._repeats():
             return fill(self, value, "fill_()")

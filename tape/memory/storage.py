@@ -16,8 +16,9 @@ from ..recording.calls import adaptor, sizes_of
 from ..recording.creation import construct
 from ..recording.inference import check_changeable
 from ..recording.leaf import leaf
-from ..recording.version import increment
+from ..recording.version import holders, increment
 from ..recording.views import base_of, is_related, materialise, owner, owners, twin
+from ..recording.wengert import LISTS
 from .grad_and_data import put_under
 from .rebase import check_free, is_tracked
 
@@ -62,14 +63,38 @@ LARGER: dict[int, np.ndarray] = {}
 
 def _remember(tensor: Tensor) -> None:
     """Note the memory of a tensor that is about to look at less of it, unless it is noted."""
-    k, known = id(tensor), LARGER.get(id(tensor))
-    if is_related(tensor) or (known is not None and owner(tensor._data) is owner(known)):
+    if is_related(tensor) or _whole(tensor) is not None:
         return
-    array = materialise(tensor)
+    k, array = id(tensor), materialise(tensor)
     if array.flags.c_contiguous:
-        if known is None:
+        if k not in LARGER:
             weakref.finalize(tensor, LARGER.pop, k, None).atexit = False
         LARGER[k] = array.reshape(-1)
+
+
+def _whole(tensor: Tensor) -> np.ndarray | None:
+    """All numbers of the memory of a tensor that looks at fewer since it was resized."""
+    known = LARGER.get(id(tensor))
+    return known if known is not None and owner(tensor._data) is owner(known) else None
+
+
+def _is_held(tensor: Tensor) -> bool:
+    """Whether arrays share the memory of a tensor; records that saved it go on with it if the tensor gets another."""
+    data = tensor._data
+    if not isinstance(data, np.ndarray):
+        return False
+    if data.base is not None and holders(lambda: tensor._data) > 2 + _times_saved(data):
+        return True
+    memory = owner(data)
+    known = 1 + (data is memory) + (_whole(tensor) is not None)
+    return holders(lambda: memory) > 1 + known + _times_saved(memory)
+
+
+def _times_saved(array: np.ndarray) -> int:
+    """How often records hold an array."""
+    held = [value for wengert in list(LISTS.values()) for value in wengert.rows]
+    held += [part for value in held if type(value) is tuple for part in value]
+    return sum([value is array for value in held])
 
 
 class Storage:
@@ -159,7 +184,7 @@ class StorageMethods(Theme):
         """Give the tensor other ``sizes``: it goes on with the numbers of its memory, and zeros behind them.
 
         Raises:
-            RuntimeError: for a tensor that requires grad, and where views would have to grow with it.
+            RuntimeError: for a tensor that requires grad, and where views or arrays would have to grow with it.
 
         >>> import tape
         >>> tape.arange(4.0).resize_(2, 3)
@@ -181,20 +206,21 @@ class StorageMethods(Theme):
             _remember(self)
             if shape:
                 return self.as_strided_(shape, [math.prod(shape[k + 1 :]) for k in range(len(shape))])
-        known = LARGER.get(id(self))
-        if known is not None and owner(self._data) is owner(known) and size <= known.size and not is_related(self):
+        known = _whole(self)
+        if known is not None and size <= known.size and not is_related(self):
             put_under(self, known[:size].reshape(shape))  # without axes an array too, which shares the memory
             increment(self, "resize_()")
             return self
         if size <= room:
             return self.as_strided_(shape, [])
-        if is_related(self) or len(owners(self)) > 1:
+        if is_related(self) or len(owners(self)) > 1 or _is_held(self):
             raise RuntimeError(
                 f"resize_() would need {size} numbers where there is memory for {room}, and memory that other tensors "
-                "look at cannot grow.\nMake a new tensor, such as tape.empty(sizes), or resize a clone()."
+                "or arrays look at cannot grow.\nMake a new tensor, such as tape.empty(sizes), or resize a clone()."
             )
         array = np.zeros(size, self.dtype)
-        array[: self._spec.size] = materialise(self).ravel(order="K")
+        numbers = materialise(self).ravel(order="K") if (whole := _whole(self)) is None else whole
+        array[: numbers.size] = numbers
         put_under(self, array.reshape(shape))
         increment(self, "resize_()")
         return self

@@ -8,6 +8,7 @@ import numpy as np
 
 from ops import REGISTRY
 
+from ..base.dtypes import can_store
 from ..base.row import OP, WIDTH, ZV, X
 from ..base.tensor import Tensor
 from ..recording.guard import GUARDS, before_change
@@ -85,7 +86,7 @@ def check_fits(tensor: Tensor, value: Any, operation: str) -> None:
     shape, dtype = value.shape, value.dtype
     if shape == tensor._spec.shape and dtype == tensor._spec.dtype:
         return
-    if not np.can_cast(dtype, tensor._spec.dtype, "same_kind"):
+    if not can_store(dtype, tensor._spec.dtype):
         raise RuntimeError(
             f"{operation} gives {dtype}, which cannot be stored in a tensor of {tensor._spec.dtype}; convert the "
             f"tensor first, with .to({dtype})"

@@ -76,16 +76,23 @@ LITTLE = 127
 
 
 def check_numbers(value: Any, dtype: np.dtype[Any], name: str = "") -> None:
-    """Raise a RuntimeError if numbers are beyond those of a dtype, or nan where it has none; fractions may be lost."""
+    """Raise a RuntimeError if numbers are beyond those of a dtype, or nan where it has none; fractions may be lost.
+
+    Of a tensor that is being recorded, whether its numbers fit is verified by replays.
+    """
     if type(value) is int and -LITTLE <= value <= LITTLE:
         return
-    array = value if type(value) is np.ndarray else np.asarray(value)
-    if not _fit(array, dtype):
+    if isinstance(value, Tensor):
+        fits = value._spec.dtype == dtype or _fit(next(value._components()).detach(), dtype)
+    else:
+        fits = _fit(value if type(value) is np.ndarray else np.asarray(value), dtype)
+    if not fits:
         what = f"{name}: value" if name else "value"
         raise RuntimeError(f"{what} cannot be converted to {dtype} without overflow; got {value}")
 
 
-def _fit(array: np.ndarray, dtype: np.dtype[Any]) -> bool:
+def _fit(array: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether all numbers of an array, or of a tensor, are within those of a dtype."""
     if dtype.kind == "b" or array.dtype == dtype or array.dtype.kind == "b":
         return True
     if dtype.kind in "iu":
@@ -95,7 +102,8 @@ def _fit(array: np.ndarray, dtype: np.dtype[Any]) -> bool:
         least = -largest if dtype.kind == "u" and array.dtype.kind in "iuO" else np.iinfo(dtype).min
         return bool(((array >= least) & (array <= largest)).all())
     with np.errstate(all="ignore"):
-        return not (np.isfinite(array) & ~np.isfinite(array.astype(dtype))).any()
+        cast = ops.cast(array, dtype=dtype) if isinstance(array, Tensor) else array.astype(dtype)
+        return not (np.isfinite(array) & ~np.isfinite(cast)).any()
 
 
 def _strip(data: Any) -> Any:
@@ -220,6 +228,8 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, r
     tensor([7, 7])
     """
     shape = _sizes(size if isinstance(size, tuple) else (size,))
+    if (wanted := check_dtype(dtype)) is not None and isinstance(fill_value, (Tensor, np.generic)):
+        check_numbers(fill_value, wanted, "full()")
     if carries(fill_value):
         z = ops.clone(ops.broadcast_to(as_tensor(fill_value, dtype), shape=shape))
         return z.requires_grad_() if requires_grad and z._node is None else z

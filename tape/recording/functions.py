@@ -215,6 +215,7 @@ def public(op: Op) -> Callable[..., Any]:
             if dtype is not None:
                 args = (ops.cast(args[0], dtype=dtype_of(dtype)), *args[1:])
             result = laid(tensors(signature[0].call(args, kwargs)), op.lies, (*args, *kwargs.values()))
+            result = result if dtype is None else _in_whole_dtype(result, dtype_of(dtype))
             return result if out is None else store(result, out, op.name)
 
         if op.kind != "composite" and default_axis(op) is None:
@@ -225,6 +226,17 @@ def public(op: Op) -> Callable[..., Any]:
     function.__doc__ = op.__doc__
     function.__module__ = "tape"
     return function
+
+
+def _in_whole_dtype(result: Any, dtype: Any) -> Any:
+    """What was computed of whole numbers in NumPy's dtype for that, in the one that was asked for; it wraps around."""
+    if not isinstance(result, Tensor) or result.dtype == dtype or not WHOLE.issuperset((result.dtype.kind, dtype.kind)):
+        return result
+    return ops.cast(result, dtype=dtype)
+
+
+WHOLE = frozenset("biu")
+"""The kinds of dtypes of whole numbers."""
 
 
 def _general(op: Op, is_reflected: bool = False, as_operands: bool = True) -> Callable[..., Any]:

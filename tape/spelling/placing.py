@@ -182,5 +182,5 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise RuntimeError(f"fill_diagonal_() needs a matrix, or axes that are equally long; got shape {shape}")
     stop = None if wrap or len(shape) > 2 else shape[1] * min(shape)
     cells = np.arange(math.prod(shape))[: stop : sum(math.prod(shape[k + 1 :]) for k in range(len(shape)))]
-    self[np.unravel_index(cells, shape)] = fill_value
+    self[np.unravel_index(cells, shape)] = number_for(self, fill_value, "fill_diagonal_()")
     return self

@@ -125,7 +125,7 @@ def test_signatures_are_worked_out_when_they_are_asked_for():
         (tape.topk, "(input, k, dim=-1, largest=True, *, axis=-1, dtype=None, out=None)"),
         (tape.Tensor.transpose_, "(self, dim0=None, dim1=None)"),
         (tape.Tensor.normal_, "(self, mean=0.0, std=1.0, *, generator=None)"),
-        (tape.addcmul_, "(input, other, z, value=1.0, *, dtype=None)"),
+        (tape.addcmul_, "(input, other, z, value=1, *, dtype=None)"),
     ],
 )
 def test_signatures_have_the_names_that_the_functions_take(function, parameters):

@@ -99,11 +99,11 @@ def test_resize_goes_on_with_the_numbers_of_the_memory():
     assert x.resize_(2) is x
     assert (x.tolist(), x._version) == ([1.0, 2.0], 1)
     x.resize_as_(tape.zeros(2, 2))
-    assert (x.tolist(), x._version) == ([[1.0, 2.0], [0.0, 0.0]], 2)
+    assert (x.tolist(), x._version) == ([[1.0, 2.0], [3.0, 0.0]], 2)
     x.resize_(2, 2)
     assert x._version == 2
     x.add_(1)
-    assert x.tolist() == [[2.0, 3.0], [1.0, 1.0]]
+    assert x.tolist() == [[2.0, 3.0], [4.0, 1.0]]
 
 
 def test_resize_is_refused_where_gradients_or_views_would_not_fit():
@@ -111,9 +111,50 @@ def test_resize_is_refused_where_gradients_or_views_would_not_fit():
         tape.ones(2, requires_grad=True).resize_(3)
     x = tape.ones(2)
     v = x[:1]
-    with pytest.raises(RuntimeError, match="memory that other tensors look at cannot grow"):
+    with pytest.raises(RuntimeError, match="memory that other tensors or arrays look at cannot grow"):
         x.resize_(3)
     assert v.resize_(2).tolist() == [1.0, 1.0]
+
+
+MADE = {
+    "made": lambda: tape.ones(4),
+    "computed": lambda: tape.ones(4) * 2,
+    "summed": lambda: tape.ones(3, 4).sum(0),
+    "multiplied": lambda: tape.ones(3, 3) @ tape.ones(3, 3),
+    "a number": lambda: tape.tensor(3.0),
+    "of an array": lambda: tape.from_numpy(np.ones(3)),
+    "grown": lambda: tape.ones(2).resize_(4),
+    "shrunk": lambda: tape.ones(6).resize_(4),
+}
+SHARED = {
+    "array": lambda x: x.numpy(),
+    "asarray": np.asarray,
+    "part": lambda x: x.numpy().reshape(-1)[:1],
+    "tensor of the array": lambda x: tape.from_numpy(x.numpy()),
+    "detached": lambda x: x.detach(),
+}
+
+
+@pytest.mark.parametrize("share", SHARED.values(), ids=SHARED)
+@pytest.mark.parametrize("make", MADE.values(), ids=MADE)
+def test_memory_grows_only_where_nothing_else_looks_at_it(make, share):
+    x = make()
+    size = x.numel()
+    other = share(x)
+    with pytest.raises(RuntimeError, match="cannot grow"):
+        x.resize_(size + 9)
+    assert x.numel() == size
+    del other
+    assert x.resize_(size + 9).tolist()[:size] == make().reshape(-1).tolist()
+
+
+def test_what_records_saved_stays_when_memory_grows():
+    x, w = tape.tensor([2.0, 3.0]), tape.ones(2, requires_grad=True)
+    y = (x * w).sum()
+    x.resize_(4)
+    x.zero_()
+    y.backward()
+    assert w.grad.tolist() == [2.0, 3.0]
 
 
 def test_set_shares_the_memory_of_the_source():
