@@ -279,18 +279,23 @@ def require_plain_arrays(trace: Trace, outputs: Outputs, arguments: Sequence[Any
     files = {trace.inputs[k] for k, x in enumerate(arguments) if type(x) is np.memmap}
     if not files or trace.tensors:
         return
-    queue, seen = [row for row, k in outputs.numbers.items() if is_array(outputs.kinds[k], trace.spec(row))], set()
+    queue = [(row, False) for row, k in outputs.numbers.items() if is_array(outputs.kinds[k], trace.spec(row))]
+    seen = set(queue)
     while queue:
-        row = queue.pop()
+        row, is_made_like = queue.pop()
         if row in files:
             raise Untraceable("it returned what is an np.memmap if an argument is one, and replays give plain arrays")
         code = trace.code(row)
-        if row not in seen and code >= 0 and _moves_numbers(OPS[code]):
-            seen.add(row)
-            queue += trace.arguments(row)[0]
+        is_made_like = is_made_like or (code >= 0 and OPS[code].name in MADE_LIKE)
+        if code >= 0 and (is_made_like or _moves_numbers(OPS[code])):
+            above = [(x, is_made_like) for x in trace.arguments(row)[0]]
+            queue += [found for found in above if found not in seen]
+            seen.update(above)
 
 
 NUMBERS_MOVED = frozenset({"sort", "output", "overwrite", "nan_to_num"})
+MADE_LIKE = frozenset({"join", "fill", "argmax", "argmin"})
+"""What may be part of a function of NumPy's whose result is made after its argument, such as `np.gradient`."""
 
 
 def _moves_numbers(op: Op) -> bool:

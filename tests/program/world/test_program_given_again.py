@@ -256,6 +256,9 @@ OF_FILES = [
     "np.where(m > 0, m, 0)", "m.clip(0, 1)", "np.roll(m, 1)", "np.flip(m)", "m.diagonal()", "m.repeat(2, 0)", "m.real",
     "m.conj()", "+m", "m.copy()", "np.copy(m)", "m ** 2", "m.argsort()", "m.flatten()", "np.partition(m, 1)",
     "np.nan_to_num(m)", "m.compress([1, 0, 1], 0)", "m.argmax(0)", "(m * w).sum()", "m.reshape(-1)", "m.T", "m == 1",
+    "np.gradient(m)", "np.gradient(m)[0]", "np.gradient(m, axis=0)", "np.zeros_like(m)", "np.full_like(m, 2)",
+    "m @ m", "m @ w", "np.ediff1d(m)", "np.nanargmax(m, axis=0)", "np.tanh(m).T", "np.tanh(m) @ w", "np.linalg.inv(m)",
+    "np.cumsum(m)", "np.outer(m, m)",
 ]  # fmt: skip
 
 
