@@ -33,12 +33,12 @@ from .arrays.unwrapping import common_dtype, holds_face, stacked
 
 FILLED = (
     "bartlett", "blackman", "empty", "eye", "frombuffer", "fromfile", "fromfunction",
-    "fromstring", "hamming", "hanning", "identity", "indices", "kaiser", "loadtxt", "genfromtxt",
+    "fromregex", "fromstring", "hamming", "hanning", "identity", "indices", "kaiser", "loadtxt", "genfromtxt",
     "ones", "tri", "zeros",
 )  # fmt: skip
 """Constructors that read no array; counts may be recorded."""
 
-READING = frozenset({"fromfile", "fromstring", "loadtxt", "genfromtxt"})
+READING = frozenset({"fromfile", "fromregex", "fromstring", "loadtxt", "genfromtxt"})
 """Those that read numbers from texts, or from files that somebody may have written just now."""
 
 DERIVED = (

@@ -23,7 +23,7 @@ from ..recording.halves import are_narrow, as_of_arrays
 from ..recording.numpy_bridge import NoRule, called as title, op_for
 from ..recording.recorder import require_without_rules
 from .array_writing import CHANGES, change
-from .arrays.array_text import written
+from .arrays.array_text import written, written_in
 from .arrays.attributes import readonly
 from .arrays.beside_tensors import (
     counts_as_tensors,
@@ -171,8 +171,14 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
     except Exception as error:
         return explained(error, function, args, kwargs)
     if type(found) is str:
-        return written(found, *[x._tensor for x in leaves_of([args, kwargs]) if isinstance(x, Face)])
+        return written(found, *_tensors_in(args, kwargs))
+    if type(found) is np.ndarray and found.dtype.kind in "UST":
+        return written_in(found, *_tensors_in(args, kwargs))
     return found
+
+
+def _tensors_in(args: Any, kwargs: Any) -> list[Tensor]:
+    return [x._tensor for x in leaves_of([args, kwargs]) if isinstance(x, Face)]
 
 
 @cache

@@ -47,7 +47,7 @@ def arrived() -> tuple[str, ...]:
     return tuple([name for name in _ROOMS if name in loaded and is_ready(loaded[name])])
 
 
-_ROOMS = *ROOMS, *METHODS
+_ROOMS = tuple({**ROOMS, **METHODS})
 
 
 def is_ready(module: Any) -> bool:

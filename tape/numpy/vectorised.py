@@ -12,7 +12,7 @@ import numpy as np
 from ops.core.differentiate import dtype_of
 
 from ..base.tensor import Face
-from .arrays.array_text import numbers_of
+from .arrays.array_text import numbers_of, with_texts
 from .arrays.face import AnyNumber, Recorded, array
 from .arrays.leaving import plain, still
 from .arrays.memory_order import lying_like, outline
@@ -143,7 +143,7 @@ def _joined(results: list[Any], loop: tuple[int, ...], kind: str | None) -> Any:
     """Arrays one after another as one, of the dtype that was asked for or that of the first."""
     results = [as_array(r) for r in results]
     joined: Any = np.stack([r.astype(kind or results[0].dtype) for r in results])
-    return joined.reshape(loop + results[0].shape)
+    return with_texts(joined.reshape(loop + results[0].shape))
 
 
 def _shaped(results: list[Any], like: np.ndarray, dtype: np.dtype[Any]) -> Any:
@@ -151,15 +151,15 @@ def _shaped(results: list[Any], like: np.ndarray, dtype: np.dtype[Any]) -> Any:
 
     It has the shape of another array, and lies in memory as that does.
     """
-    found = _fitted(results, dtype) if holds_face(results) else _objects(results).astype(dtype)
+    found = _fitted(results, dtype) if holds_face(results) else with_texts(_objects(results).astype(dtype))
     found = found.reshape(like.shape)
     if found.ndim < 2:
         return found
     if isinstance(found, Face):
         return array(lying_like(found._tensor, like))
-    laid = np.empty_like(like, dtype)
+    laid = np.empty_like(like, found.dtype)
     laid[...] = found
-    return laid
+    return with_texts(laid)
 
 
 def _fitted(results: list[Any], dtype: np.dtype[Any]) -> Any:
@@ -199,7 +199,7 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
     axis %= arr.ndim
     for k in range(len(inner)):  # what each gave lies where the axis was
         made = np.moveaxis(made, len(outer) + k, axis + k)
-    return made
+    return with_texts(made)
 
 
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:

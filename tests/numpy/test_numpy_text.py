@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import configparser
 import csv
 import io
 import json
+import locale
+import logging
 import pickle
 import re
 import string
+import urllib.parse
 import warnings
 from decimal import Decimal
 
@@ -146,7 +150,39 @@ PARSED = {
     "printed": lambda x: float(printed(x[0])), "found": lambda x: float(re.findall(r"[\d.]+", str(x))[0]),
     "bytes": lambda x: float(" ".join([str(x[0])]).encode()), "substituted": lambda x: float(NAMED.substitute(x=x[0])),
     "row": lambda x: float(next(csv.reader([",".join(map(str, x))]))[0]),
+    "row of numbers": lambda x: next(csv.reader([",".join(map(str, x))], quoting=csv.QUOTE_NONNUMERIC))[0],
+    "vectorised": lambda x: np.vectorize(str)(x).astype(float).sum(),
+    "vectorised matrix": lambda x: np.vectorize(repr)(np.outer(x, x)).astype(float).sum(),
+    "vectorised rows": lambda x: np.vectorize(texts, signature="(n)->(n)")(np.outer(x, x)).astype(float).sum(),
+    "along an axis": lambda x: np.apply_along_axis(texts, 0, np.outer(x, x)).astype(float).sum(),
+    "modulo": lambda x: np.char.mod("%f", x).astype(float).sum(),
+    "modulo of one": lambda x: float(np.strings.mod("%.3e", x)[0]),
+    "rounded by C": lambda x: lengthened("%.4f" % (x[0] / 3)), "a log": lambda x: float(logged("%f", x[0] / 7)),
+    "a place's": lambda x: float(locale.str(x[0] / 3)), "a place's own": lambda x: locale.atof(locale.str(x[0])),
+    "a file of settings": lambda x: settings(x[0]).getfloat("part", "value"),
+    "a part of settings": lambda x: settings(x[0])["part"].getfloat("value"),
+    "decoded": lambda x: json.JSONDecoder().decode(f"[{x[0]}]")[0],
+    "decoded raw": lambda x: json.JSONDecoder().raw_decode(f"{x[0]} 1")[0],
+    "a tree": lambda x: ast.parse(f"{x[0]}").body[0].value.value,
+    "a query": lambda x: float(urllib.parse.parse_qs(urllib.parse.urlencode({"a": x[0]}))["a"][0]),
+    "an expression": lambda x: np.fromregex(io.StringIO(str(x[0])), r"([.\d]+)", [("a", float)])["a"][0],
 }  # fmt: skip
+
+
+def texts(row):
+    return np.array([str(v) for v in row])
+
+
+def logged(text, *numbers):
+    return logging.LogRecord("name", logging.INFO, "file", 1, text, numbers, None).getMessage()
+
+
+def settings(number):
+    found = configparser.ConfigParser()
+    found.read_string(f"[part]\nvalue={number}")
+    return found
+
+
 NAMED = string.Template("$x")
 
 
@@ -190,6 +226,25 @@ def test_other_numbers_are_parsed_in_silence():
         warnings.simplefilter("error")
         np.testing.assert_allclose(tape.func.grad(program)(X), [2.375, 4.875])
     json.loads(str(X[0]))  # after it nothing is remembered
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2), (2, 1, 2)])
+@pytest.mark.parametrize("write", [str, repr, lambda v: f"{v:.9f}".encode()])
+def test_vectorised_texts_are_whole(write, shape):
+    held, x = [], (np.arange(4.0) + 0.125).reshape(shape)
+    tape.func.grad(lambda x: (held.append(np.vectorize(write)(x)), x.sum())[1])(x)
+    expected = np.vectorize(write)(x)
+    assert (held[0].tolist(), held[0].dtype) == (expected.tolist(), expected.dtype)
+
+
+def test_numbers_that_are_near_those_that_c_code_has_written_are_parsed_in_silence():
+    def program(x):
+        lengthened("%.6f" % x[0] and "0.5")
+        return x.sum() * (float("1.24") + float("1.3") + float("1.2500001"))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tape.func.grad(program)(X)
 
 
 def test_a_comparison_of_what_is_read_back_is_not():

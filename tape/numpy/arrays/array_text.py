@@ -6,9 +6,10 @@ What reads the characters themselves (`json.loads`, `ast.literal_eval`, `np.from
 that C code has put together) is told by the numbers: those that were written while this thread records are remembered,
 and looked for in what is read, and of files in what is found there.  Arrays of such texts tell of it in `astype`.
 
-Not seen is what reads texts by another way than by NumPy, `json`, `ast`, `eval`, and `float` and `complex` by these
-names in code that is found (`named_places`): a library's own `float`, `decimal.Decimal` of a joined text, a class under
-a name of the user's (``to_number = float``).  Nor is a text of whole numbers, which does not say where it comes from.
+Not seen is what reads texts by another way than by NumPy, `eval`, the functions of the standard library that have
+doors (`of_scipy.scipy_functions`), and `float` and `complex` by these names in code that is found (`named_places`): a
+library's own `float`, `decimal.Context.create_decimal`, a class under a name of the user's (``to_number = float``).
+Nor is a text of whole numbers, which does not say where it comes from.
 The texts of tensors are those of plain numbers, as PyTorch's are.
 """
 
@@ -26,7 +27,7 @@ from ops.core.batching import LanesDiffer
 
 from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
-from .leaving import carries, lost_if_parsed, lost_in_text, recording
+from .leaving import carries, formatted, lost_if_parsed, lost_in_text, recording
 
 
 class Text(str):
@@ -160,6 +161,7 @@ def _remember(text: str) -> None:
 def forget(ident: int) -> None:
     """A thread records no longer."""
     _written.pop(ident, None)
+    formatted.pop(ident, None)
 
 
 def read_back(name: str, texts: Any, found: Any = None) -> None:
@@ -169,12 +171,30 @@ def read_back(name: str, texts: Any, found: Any = None) -> None:
         texts: a text, or what there are texts in.
         found: what was read, where it is not known from what: of a file.
     """
-    known = _written.get(get_ident())
-    if known and (_has(texts, known[0], NONE) or (found is not None and _has(found, *known))):
+    known = _written.get(get_ident(), NOTHING)
+    if known is NOTHING and get_ident() not in formatted:
+        return
+    if _has(texts, known[0], NONE) or (found is not None and _has(found, *known)):
         lost_in_text(name)
 
 
 NONE: frozenset[float] = frozenset()
+NOTHING: tuple[set[str], set[float]] = set(), set()
+
+
+def _is_formatted(number: str) -> bool:
+    """Whether a number in a text is one that C code has written, or may be one that it has rounded.
+
+    It is not taken for one that was rounded to fewer than three digits.
+    """
+    numbers = formatted.get(get_ident())
+    if not numbers:
+        return False
+    digits, _, exponent = number.lower().partition("e")
+    whole, _, fraction = digits.partition(".")
+    is_rough = len((whole + fraction).strip("0")) < 3
+    most = 0.0 if is_rough else 0.50001 * 10.0 ** (int(exponent or 0) - len(fraction))
+    return any(abs(abs(known) - float(number)) <= most for known in numbers)
 
 
 def _has(x: Any, texts: set[str], numbers: set[float] | frozenset[float]) -> bool:
@@ -182,7 +202,7 @@ def _has(x: Any, texts: set[str], numbers: set[float] | frozenset[float]) -> boo
     if issubclass(type(x), Face):
         return False
     if isinstance(x, str):
-        return any(n in texts for n in NUMBER.findall(x))
+        return any(n in texts or _is_formatted(n) for n in NUMBER.findall(x))
     if isinstance(x, (bytes, bytearray)):
         return _has(x.decode("latin-1"), texts, numbers)
     if isinstance(x, (float, complex)):
@@ -201,6 +221,16 @@ class TextArray(np.ndarray):
         if np.dtype(dtype).kind in "fciub":
             lost_in_text("astype")
         return self.view(np.ndarray).astype(dtype, *args, **kwargs)
+
+
+def written_in(array: np.ndarray, *tensors: Tensor) -> np.ndarray:
+    """An array of texts that were made of some tensors, as one that tells of it if one of them carries a gradient."""
+    if not any(map(carries, tensors)):
+        return array
+    for text in array.ravel()[:MOST].tolist():
+        _remember(text if isinstance(text, str) else text.decode("latin-1"))
+    lost_if_parsed()
+    return array.view(TextArray)
 
 
 def with_texts(array: np.ndarray) -> np.ndarray:

@@ -214,7 +214,8 @@ def _has_percent(code: CodeType) -> bool:
 
 
 WRITING = frozenset({
-    "array2string", "array_repr", "array_str", "ascii", "dumps", "format", "format_map", "mod", "print", "repr", "str",
-    "substitute", "write", "writelines", "writerow", "writerows",
+    "array2string", "array_repr", "array_str", "ascii", "currency", "dump", "dumps", "format", "format_map",
+    "format_string", "getMessage", "mod", "pformat", "pprint", "print", "read_dict", "repr", "savetxt", "str",
+    "substitute", "urlencode", "write", "writelines", "writerow", "writerows",
 })  # fmt: skip
 """The names of what writes texts."""

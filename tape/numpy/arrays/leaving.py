@@ -11,6 +11,7 @@ import dis
 import re
 import sys
 import warnings
+from _thread import get_ident
 from collections.abc import Iterator
 from functools import cache
 from types import CodeType, FrameType, FunctionType, TracebackType
@@ -33,6 +34,9 @@ OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms
 
 recording: dict[int, set[int]] = {}
 """By thread, the functions of arrays that it is recording, one inside the other, as numbers."""
+
+formatted: dict[int, set[float]] = {}
+"""By thread that records, the numbers that C code has put into texts; how it has written them is not known."""
 
 _told: set[tuple[str, CodeType, int]] = set()
 """The places that were warned of; code objects are equal if they are alike, in whichever files they are."""
@@ -81,6 +85,9 @@ def number_of(x: Face, convert: type) -> Any:
             _lose(convert.__name__, frame, depth)
             return found
         lost_if_parsed()
+        number = convert(still(tensor).item())
+        formatted.setdefault(get_ident(), set()).add(number)
+        return number
     return convert(still(tensor).item())
 
 

@@ -7,8 +7,10 @@ that is recorded, it is SciPy's own, which refuses recorded values (`leaving`).
 
 from __future__ import annotations
 
+import csv
 import functools
 import inspect
+import locale
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -236,8 +238,42 @@ def _reading(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _reading_tree(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(text: Any, *args: Any, **kwargs: Any) -> Any:
+        read_back(original.__name__, text)
+        return original(text, *args, **kwargs)
+
+    return call
+
+
+def _reading_rows(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`csv.reader`, which makes numbers of what stands without quotes, if it is asked to."""
+
+    @functools.wraps(original)
+    def call(lines: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("quoting") == csv.QUOTE_NONNUMERIC:
+            lines = list(lines)
+            read_back("csv.reader", lines)
+        return original(lines, *args, **kwargs)
+
+    return call
+
+
+def _reading_method(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        read_back(original.__name__, args, result)
+        return result
+
+    return method
+
+
 ROOMS["json"] = {"loads": _reading, "load": _reading}
-ROOMS["ast"] = {"literal_eval": _reading}
+ROOMS["ast"] = {"literal_eval": _reading, "parse": _reading_tree}
+ROOMS[locale.__name__] = {"atof": _reading}
+ROOMS[csv.__name__] = {"reader": _reading_rows}
 
 
 def _of_sparse(product: Callable[[Any, Any], Any]) -> Making:
@@ -291,5 +327,7 @@ def _of_sparse_matrices(module: Any) -> Iterator[tuple[type, str, Making]]:
 
 METHODS: dict[str, Callable[[Any], Iterator[tuple[type, str, Making]]]] = {
     "scipy.sparse": _of_sparse_matrices, "scipy.stats": of_stats,
+    "json": lambda module: iter([(module.JSONDecoder, name, _reading_method) for name in ("decode", "raw_decode")]),
+    "configparser": lambda module: iter([(module.RawConfigParser, "getfloat", _reading_method)]),
 }  # fmt: skip
-"""By module of SciPy's: the methods of its classes that have doors."""
+"""By module of SciPy's or Python's: the methods of its classes that have doors."""
