@@ -163,7 +163,8 @@ def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = No
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The n-th power of square matrices; of the inverse for n < 0."""
-    return laid(as_tensor(ops.matrix_power.forward(A, n)), COLUMNS if n == -1 else ROWS, ())
+    z = as_tensor(ops.matrix_power.forward(A, n))
+    return laid(ops.clone(z) if z is A else z, COLUMNS if n == -1 else ROWS, ())
 
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:

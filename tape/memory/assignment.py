@@ -67,6 +67,8 @@ def _with_value_at(tensor: Tensor, index: Any, value: Any) -> Tensor:
 def write_at(tensor: Tensor, index: Any, value: Any) -> bool:
     """``tensor[index] = value`` for a plain tensor: the place alone is written, and one record says so."""
     index = plain_index(parts_of_list(index) if type(index) is list else index, own=True)
+    if isinstance(value, Tensor) and value._node is not None and not tensor._spec.inexact:
+        value = value.detach()  # what is rounded to a whole number, or asked whether it is zero, moves nothing
     if repeats(tensor):
         assign(tensor, index, value if isinstance(value, Tensor) else array_of(value, exact=True), OPERATION)
         return True

@@ -20,7 +20,7 @@ from ..base.tensor import Tensor
 from ..recording.calls import adaptor, also, axis_of, counted, derived, function_only
 from ..recording.creation import array_of, check_numbers
 from ..recording.functions import FUNCTIONS, METHODS, is_method
-from ..recording.laying import giving_rows, laid
+from ..recording.laying import giving_rows, in_rows, laid, lie_within
 from ..recording.recorder import as_tensor, wrap
 from ..recording.short_ways import store
 from .shaping import along
@@ -57,7 +57,7 @@ def _extreme(name: str, elementwise: str) -> Callable[..., Any]:
             return getattr(ops, f"a{name}")(input, axis=axis, keepdims=keepdim or keepdims)
         dim = axis_of(input, dim)
         if not input.ndim:
-            return pair(input, wrap(np.int64(0)))
+            return pair(ops.clone(input), wrap(np.int64(0)))
         return pair(*getattr(ops, f"{name}_along")(input, axis=dim, keepdims=keepdim))
 
     extreme.__name__ = extreme.__qualname__ = name
@@ -242,7 +242,9 @@ METHODS["where"] = _where
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the elements that are not zero: a matrix with a row each, or a tuple of vectors."""
     found = np.nonzero(np.atleast_1d(input._data))
-    return tuple(map(wrap, found)) if as_tuple else laid(wrap(np.stack(found, axis=1)), COLUMNS, ())
+    if as_tuple:
+        return tuple(map(wrap, found))
+    return laid(wrap(np.stack(found, axis=1)[:, : input._spec.ndim]), COLUMNS, ())
 
 
 @adaptor
@@ -304,6 +306,38 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 def reciprocal(input: Any, *, out: Any = None) -> Tensor:
     """1 / input, elementwise; of integers too, of which NumPy's is rounded to an integer."""
     return as_tensor(derived["div"](1, input, out=out) if _are_whole(input) else derived["reciprocal"](input, out=out))
+
+
+@adaptor
+def angle(input: Any, *, out: Any = None) -> Tensor:
+    """Angle of a complex number, in [−π, π]; 0 or π for a real one.  The gradient at 0 is 0."""
+    z = as_tensor(derived["angle"](input, out=out))
+    return in_rows(z) if out is None and is_complex(input) else z
+
+
+def _copying(name: str) -> Callable[..., Tensor]:
+    """A function whose result is the argument itself where it does nothing, as NumPy has it: here that is a copy."""
+
+    def function(input: Any, *args: Any, **kwargs: Any) -> Tensor:
+        z: Tensor = derived[name](input, *args, **kwargs)
+        return ops.clone(z) if z is input else z
+
+    return function
+
+
+def _quantile(input: Any, q: Any, *args: Any, **kwargs: Any) -> Tensor:
+    z: Tensor = derived["quantile"](input, q, *args, **kwargs)
+    if kwargs.get("out") is None and np.ndim(q):
+        lie_within(z, (*range(1, z._spec.ndim), 0))  # those of one row beside each other
+    return z
+
+
+for _name, _function in {
+    "quantile": _quantile, **{name: _copying(name) for name in ("diff", "matrix_power", "rot90")},
+}.items():  # fmt: skip
+    _function.__name__ = _function.__qualname__ = _name
+    _function.__doc__ = derived[_name].__doc__
+    adaptor(like(_function, derived[_name]))
 
 
 def polygamma(n: int, input: Any) -> Tensor:

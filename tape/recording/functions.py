@@ -81,9 +81,11 @@ class Signature:
 
     Attributes:
         axis: for a function to which a number is a vector of one element, the place of its axis; else None.
+        reduces: whether it is a reduction of numbers over all axes unless some are named, also where PyTorch's ``dim``
+            has none in it.
     """
 
-    __slots__ = ("axis", "names", "op", "operands", "takes_sequence")
+    __slots__ = ("axis", "names", "op", "operands", "reduces", "takes_sequence")
 
     def __init__(self, op: Op):
         self.op = op
@@ -97,6 +99,8 @@ class Signature:
             self.takes_sequence = op.variadic
         along = "axis" in self.names and ("keepdims" in self.names or op.hints.accumulates or op.name in ALONG)
         self.axis = self.names.index("axis") if along else None
+        whole = along and "keepdims" in self.names and default_axis(op) is None
+        self.reduces = whole and op.name not in ("all", "any")
 
     def rename(self, name: str) -> str:
         """The op's own word for an argument."""
@@ -112,6 +116,8 @@ class Signature:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Apply the op to arguments in anybody's spelling."""
+        if self.reduces and self.axis is not None:
+            args, kwargs = _over_all(self.axis, args, kwargs)
         named = {self.rename(k): v for k, v in kwargs.items()}
         first = args[0] if args else named.get(self.names[0])
         if self.axis is not None and isinstance(first, Tensor) and not first._spec.shape:
@@ -155,6 +161,17 @@ class Signature:
         if not params:
             return self.op(*operands)
         return self.op(*operands, **{k: v if k == "index" else plain_value(v) for k, v in params.items()})
+
+
+def _over_all(place: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments with None in the place of dimensions of which there are none; NumPy's ``axis`` stays as it is."""
+    if len(args) > place and _is_empty(args[place]):
+        args = (*args[:place], None, *args[place + 1 :])
+    return args, {**kwargs, "dim": None} if _is_empty(kwargs.get("dim")) else kwargs
+
+
+def _is_empty(dims: Any) -> bool:
+    return type(dims) in (tuple, list) and not dims
 
 
 def _as_number(z: Any) -> Any:

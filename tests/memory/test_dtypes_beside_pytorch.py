@@ -148,3 +148,100 @@ def test_nan_written_into_whole_numbers_by_an_index_is_cast_as_by_fill():
     x, y = tape.zeros(2, dtype=tape.int64), tape.zeros((), dtype=tape.int64)
     x[0] = tape.tensor(float("nan"))
     assert x[0] == y.fill_(tape.tensor(float("nan")))
+
+
+SOURCELESS = {
+    "element": lambda T, z, w: z.__setitem__(0, w[0]),
+    "slice": lambda T, z, w: z.__setitem__(slice(None), w),
+    "cell": lambda T, z, w: z.__setitem__((0,), w[0]),
+    "of a view": lambda T, z, w: z.view(-1).__setitem__(slice(0, 2), w[:2]),
+    "of an element": lambda T, z, w: z.view(1, 3).__setitem__((0,), w),
+    "copied": lambda T, z, w: z.copy_(w),
+}
+
+
+@pytest.mark.parametrize("dtype", WHOLE)
+@pytest.mark.parametrize("write", SOURCELESS.values(), ids=SOURCELESS)
+def test_no_gradient_flows_through_whole_numbers(write, dtype):
+    """PyTorch gives such a tensor no history; through one, an element's gradient went on as if it were not rounded."""
+
+    def f(T):
+        w, z = T.tensor([1.0, 0.0, 3.0], requires_grad=True), T.zeros(3).to(getattr(T, dtype))
+        write(T, z, w)
+        (z * 2.0 + w).sum().backward()
+        return T.stack([w.grad, z.to(w.dtype)]), z.requires_grad
+
+    (found, has_history), (expected, _) = f(tape), f(torch)
+    assert (found.tolist(), has_history) == (expected.tolist(), False)
+
+
+EMPTY = ("sum", "mean", "std", "var", "amax", "amin", "nansum", "nanmean", "count_nonzero", "all", "any")
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3,), (1,)])
+@pytest.mark.parametrize("how", [lambda: ([()], {}), lambda: ([[]], {}), lambda: ([], {"dim": ()})])
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.filterwarnings("ignore:std", "ignore:var")
+def test_no_dimensions_are_all_of_them(name, how, shape):
+    def f(T):
+        args, named = how()
+        z = getattr(T, name)(
+            T.tensor([3.0, 1.0, 0.0, 2.0, 5.0, 4.0][: int(np.prod(shape))]).reshape(shape), *args, **named
+        )
+        return z.double()
+
+    found, expected = f(tape), f(torch)
+    assert found.shape == expected.shape
+    assert np.allclose(found.tolist(), expected.tolist(), rtol=1e-6, equal_nan=True)
+
+
+COPIES = {
+    "max of a number": (lambda T: T.tensor(2.0), lambda x: x.max(0)[0]),
+    "min of a number": (lambda T: T.tensor(2.0), lambda x: x.min(0, keepdim=True)[0]),
+    "power": (lambda T: T.ones(2, 2), lambda x: x.matrix_power(1)),
+    "no turn": (lambda T: T.ones(2, 2), lambda x: x.rot90(0)),
+    "full turn": (lambda T: T.ones(2, 2), lambda x: x.rot90(4, (0, 1))),
+    "no difference": (lambda T: T.ones(3), lambda x: x.diff(0)),
+}
+
+
+@pytest.mark.parametrize(("make", "function"), COPIES.values(), ids=COPIES)
+def test_what_does_nothing_gives_a_copy(make, function):
+    def f(T):
+        x = make(T)
+        z = function(x)
+        x.add_(1)
+        return z.tolist()
+
+    assert f(tape) == f(torch)
+
+
+@pytest.mark.parametrize("number", [0.0, 2.0])
+def test_a_number_has_no_indices(number):
+    assert tuple(tape.tensor(number).nonzero().shape) == tuple(torch.tensor(number).nonzero().shape)
+    assert [k.tolist() for k in tape.tensor(number).nonzero(as_tuple=True)] == [
+        k.tolist() for k in torch.tensor(number).nonzero(as_tuple=True)
+    ]
+
+
+LAID = {
+    "quantiles": lambda T, x: T.quantile(x.real, T.tensor([0.25, 0.5], dtype=x.real.dtype), dim=0),
+    "last quantiles": lambda T, x: T.quantile(x.real, T.tensor([0.25, 0.5], dtype=x.real.dtype), dim=-1),
+    "kept quantiles": lambda T, x: T.quantile(x.real, T.tensor([0.25, 0.5], dtype=x.real.dtype), dim=1, keepdim=True),
+    "one quantile": lambda T, x: T.quantile(x.real, 0.25, dim=0),
+    "angle": lambda T, x: T.angle(x),
+}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("function", LAID.values(), ids=LAID)
+def test_quantiles_and_angles_lie_as_pytorch_has_them(function, dtype, order):
+    def f(T):
+        x = T.arange(24).to(getattr(T, dtype)).reshape(2, 3, 4).permute(*order)
+        z = function(T, x)
+        return tuple(n for n, m in zip(z.stride(), z.shape) if m > 1), z.tolist()
+
+    (steps, found), (expected, numbers) = f(tape), f(torch)
+    assert steps == expected
+    assert np.allclose(found, numbers)
