@@ -327,8 +327,10 @@ def _copying(name: str) -> Callable[..., Tensor]:
 
 def _quantile(input: Any, q: Any, *args: Any, **kwargs: Any) -> Tensor:
     z: Tensor = derived["quantile"](input, q, *args, **kwargs)
-    if kwargs.get("out") is None and np.ndim(q):
-        lie_within(z, (*range(1, z._spec.ndim), 0))  # those of one row beside each other
+    if kwargs.get("out") is not None or not np.ndim(q):
+        return z
+    z = ops.clone(z)  # no view of what was picked
+    lie_within(z, (*range(1, z._spec.ndim), 0))  # those of one row beside each other
     return z
 
 

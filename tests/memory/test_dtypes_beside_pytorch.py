@@ -224,6 +224,10 @@ def test_a_number_has_no_indices(number):
     ]
 
 
+def steps_of(z):
+    return tuple(n for n, m in zip(z.stride(), z.shape) if m > 1)
+
+
 LAID = {
     "quantiles": lambda T, x: T.quantile(x.real, T.tensor([0.25, 0.5], dtype=x.real.dtype), dim=0),
     "last quantiles": lambda T, x: T.quantile(x.real, T.tensor([0.25, 0.5], dtype=x.real.dtype), dim=-1),
@@ -240,8 +244,11 @@ def test_quantiles_and_angles_lie_as_pytorch_has_them(function, dtype, order):
     def f(T):
         x = T.arange(24).to(getattr(T, dtype)).reshape(2, 3, 4).permute(*order)
         z = function(T, x)
-        return tuple(n for n, m in zip(z.stride(), z.shape) if m > 1), z.tolist()
+        return steps_of(z), z.tolist()
 
     (steps, found), (expected, numbers) = f(tape), f(torch)
     assert steps == expected
     assert np.allclose(found, numbers)
+    x = tape.arange(24).to(getattr(tape, dtype)).reshape(2, 3, 4).permute(*order)
+    compiled = tape.compile(lambda x: function(tape, x))
+    assert [steps_of(compiled(x)) for _ in range(2)] == [expected] * 2
