@@ -174,15 +174,15 @@ atanh = elementwise(
 
 def negated(x: Any) -> Any:
     """−x as NumPy computes it, but of numbers without a sign in a dtype that has one."""
-    if getattr(x, "dtype", np.dtype(float)).kind not in "bu":
-        return -x
-    return np.negative(x, dtype=np.result_type(x.dtype, np.int8))
+    dtype = getattr(x, "dtype", None)
+    return -x if dtype is None or dtype.kind not in "bu" else np.negative(x, dtype=np.result_type(dtype, np.int8))
 
 
 def _sigmoid(x):  # type: ignore[no-untyped-def]
     if is_complex(x):
         return 1.0 / (1.0 + np.exp(-x))
-    tail = np.exp(negated(np.absolute(x)))
+    size = np.absolute(x)
+    tail = np.exp(-size if size.dtype.kind == "f" else negated(size))
     return np.where(np.greater_equal(x, 0), 1.0, tail)[()].astype(tail.dtype) / (1.0 + tail)
 
 

@@ -305,6 +305,8 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
 @adaptor
 def reciprocal(input: Any, *, out: Any = None) -> Tensor:
     """1 / input, elementwise; of integers too, of which NumPy's is rounded to an integer."""
+    if isinstance(input, Tensor) and input._spec.inexact:
+        return derived["reciprocal"](input, out=out)
     return as_tensor(derived["div"](1, input, out=out) if _are_whole(input) else derived["reciprocal"](input, out=out))
 
 

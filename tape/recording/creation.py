@@ -82,7 +82,7 @@ def check_numbers(value: Any, dtype: np.dtype[Any], name: str = "") -> None:
     """
     if type(value) is int and -LITTLE <= value <= LITTLE:
         return
-    if isinstance(value, Tensor):
+    if type(value) is not float and isinstance(value, Tensor):
         fits = value._spec.dtype == dtype or _fit(next(value._components()).detach(), dtype)
     else:
         fits = _fit(value if type(value) is np.ndarray else np.asarray(value), dtype)

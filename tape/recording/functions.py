@@ -116,8 +116,8 @@ class Signature:
 
     def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Apply the op to arguments in anybody's spelling."""
-        if self.reduces and self.axis is not None:
-            args, kwargs = _over_all(self.axis, args, kwargs)
+        if self.reduces and (kwargs or (args and type(args[-1]) is not int)):
+            args, kwargs = _over_all(self.axis or 0, args, kwargs)
         named = {self.rename(k): v for k, v in kwargs.items()}
         first = args[0] if args else named.get(self.names[0])
         if self.axis is not None and isinstance(first, Tensor) and not first._spec.shape:
@@ -171,7 +171,11 @@ def _over_all(place: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
 
 
 def _is_empty(dims: Any) -> bool:
-    return type(dims) in (tuple, list) and not dims
+    return type(dims) in DIMENSIONS and not dims
+
+
+DIMENSIONS = frozenset({tuple, list})
+"""What several dimensions are given as."""
 
 
 def _as_number(z: Any) -> Any:
