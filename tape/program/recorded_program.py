@@ -70,7 +70,8 @@ class Program(Native, Display):
         most_memory: the most bytes that a replay may take for its own arrays, None for as many as there are.
         recording_bytes: the most bytes of large arrays that were held at once while it was recorded.
         parameters: the arguments of the function, after which the inputs are called.
-        layout: how arguments must lie in memory, for those with so many ``axes`` at least; None if they may lie anyhow.
+        layout: how arguments must lie in memory, where the numbers depend on it (`layout_of`); None if they may lie
+            anyhow.  Results lie as the recorded ones did.
 
     >>> import tape
     >>> program = tape.record(lambda x: (x * x).sum(), tape.tensor([1.0, 2.0]))
@@ -93,7 +94,6 @@ class Program(Native, Display):
         self.key, self.layouts = of_numbers(key), results.layouts if results is not None else ()
         self.guards = list(recorded.guards)
         self.count, self.historic = recorded.results, False
-        self.axes = 1
         self.layout: Any = None
         self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
         self._unsaid = 0
@@ -196,8 +196,8 @@ class Program(Native, Display):
         Raises:
             TypeError: if they do not.
         """
-        if self.layout is not None and layout_of(given, self.axes) != self.layout:
-            raise TypeError(misplaced(self.layout is True, self.axes > 1))
+        if self.layout is not None and layout_of(given) != self.layout:
+            raise TypeError(misplaced(self.layout is True))
 
     def _on_faces(self, args: Any, kwargs: Any) -> Any:
         """A call with arrays that something outside records."""
@@ -205,8 +205,7 @@ class Program(Native, Display):
         call = take_apart(*outlines)
         if taken(call, self.key, self.recorded) is None:
             raise TypeError(difference(self.key, call.key))
-        if self.axes == 1:  # else it is for who sees the results to know how they lie
-            self._check_layout(call.given)
+        self._check_layout(call.given)
         assert self.results is not None
         given = [bare(x) for x in leaves_of((args, kwargs)) if isinstance(x, Face) or is_varying(x, False)]
         outputs = REPLAY(*given, *self.captures, program=self)
@@ -291,7 +290,7 @@ class Program(Native, Display):
         program = Program(
             self.recorded, self.results, self.key, self.tier, self.threads, self.parameters, self.most_memory
         )
-        program.guards, program.axes, program.layout = list(self.guards), self.axes, self.layout
+        program.guards, program.layout = list(self.guards), self.layout
         return program
 
     # The adjoint and the tangent of a program are programs, and have adjoints and tangents.
@@ -387,7 +386,8 @@ def record(
     Args:
         function: takes and returns arrays, tensors, numbers, and tuples, lists and dicts of them.
         args, kwargs: an example of its arguments.  Arrays, tensors and floats may have other values in a
-            replay; everything else, and the shapes and dtypes, are those of the example.
+            replay; everything else, and the shapes and dtypes, are those of the example, and so is how results lie
+            in memory.
         tier: ``"interpret"`` compiles nothing, ``"quick"`` little, ``"optimised"`` as well as LLVM can; by default
             the first of them, and the next when it has run so often that compiling would have paid.
         threads: how many threads share large work; by default as many as there are processors.
@@ -407,8 +407,6 @@ def record(
     recorded = record_call(function, args, kwargs, call.given, fixed_floats=False)
     program = Program(recorded.listing, recorded.results, call.key, tier, threads, parameters_of(function))
     program.recording_bytes = recorded.computed
-    if recorded.layout is not None:
-        program.axes = 1 if recorded.ordered else 2
-        program.layout = layout_of(call.given, program.axes)
+    program.layout = recorded.layout if recorded.ordered else None
     program.expect(call.given)
     return program

@@ -46,18 +46,12 @@ def difference(key: Any, found: Any) -> str:
     return text + "Record it again with such arguments, or call the function through tape.compile."
 
 
-def misplaced(rows: bool, results: bool) -> str:
-    """What to say where arguments lie in memory in another way than those of a program.
-
-    Args:
-        rows: whether those lay in row-major order.
-        results: whether that decides but how results lie.
-    """
+def misplaced(rows: bool) -> str:
+    """What to say where arguments lie in memory in another way than those of a program, in rows if `rows`."""
     how = "in row-major order" if rows else "in another order"
-    what = "how its results lie depends" if results else "what it gives depends"
     remedy = "Pass np.ascontiguousarray(x), record" if rows else "Record"
     return (
-        f"the program was recorded for arguments that lie {how} in memory, on which {what}.\n"
+        f"the program was recorded for arguments that lie {how} in memory, on which what it gives depends.\n"
         f"{remedy} it again with such arguments, or call the function through tape.compile."
     )
 

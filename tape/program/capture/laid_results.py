@@ -84,11 +84,8 @@ def _with_gaps(z: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
     return made
 
 
-def layout_of(given: Iterable[Any], axes: int = 1) -> Any:
-    """How arguments lie in memory: True if all of them do in row-major order, else the strides of those that do not.
-
-    Those of fewer axes than so many do not count.
-    """
-    arrays = [x if isinstance(x, np.ndarray) and x.ndim >= axes else None for x in map(value_in, given)]
+def layout_of(given: Iterable[Any]) -> Any:
+    """How arguments lie in memory: True if all of them do in row-major order, else the strides of those that do not."""
+    arrays = [x if isinstance(x, np.ndarray) else None for x in map(value_in, given)]
     strides = [() if x is None or x.flags.c_contiguous else x.strides for x in arrays]
     return tuple(strides) if any(strides) else True

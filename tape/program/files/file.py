@@ -17,7 +17,7 @@ The header of the file has ``written_by`` and ``program``, an object with
                  position, the name of ``*args`` or null, a list of those by keyword; null where none are known
 ``results``      structure, leaves (``output`` and its number, or ``value``)
 ``layouts``      of the outputs that may lie in several ways, the number and the strides
-``layout``       how arguments must lie: from how many axes on, and true for row-major order, else strides; or null
+``layout``       how arguments must lie: true for row-major order, or strides; or null
 ``tier``         interpret, quick, optimised, or null; ``threads``: a number or null
 ===============  ==========================================================================================
 
@@ -122,7 +122,7 @@ class _ProgramWriter:
             "results": results
             and [self.encode(results.structure), self.encode.several(results.leaves), list(results.kinds)],
             "layouts": program.layouts,
-            "layout": None if program.layout is None else [program.axes, program.layout],
+            "layout": program.layout,
             "tier": program.tier,
             "threads": program.threads,
         }
@@ -202,9 +202,8 @@ class _Reader:
         threads = told["threads"] and length(told["threads"])
         parameters = _arguments(told.get("parameters"))
         made = self.make(listing, results, key, _one_of((None, *TIERS), told["tier"]), threads, parameters)
-        if told.get("layout") is not None:
-            axes, layout = told["layout"]
-            made.axes, made.layout = length(axes), layout is True or tuple(map(_strides, layout))
+        if (layout := told.get("layout")) is not None:
+            made.layout = layout is True or tuple(map(_strides, layout))
         return made
 
     def results(
