@@ -391,6 +391,34 @@ def test_of_whole_numbers_that_overflow(function, dtype):
     check_each_call(function, dtype(1), dtype(np.iinfo(dtype).max))
 
 
+UNREAD_WHOLE = {
+    "rounded": (lambda x: x.astype(np.int64), 1.0, np.nan),
+    "rounded to few bits": (lambda x: x.astype(np.int8), 1.0, 1e300),
+    "rounded, then read": (lambda x: np.floor(x * 2.0).astype(np.int32) + 1, 1.0, np.inf),
+    "put among whole numbers": (lambda x: np.zeros(x.shape, np.int64).__setitem__(..., x), 1.0, -np.inf),
+    "a quotient": (lambda x: x // x, 1, 0),
+    "a remainder": (lambda x: 7 % x, 1, 0),
+    "another": (lambda x: np.fmod(x, x), 1, 0),
+    "both": (lambda x: divmod(x, x), 1, 0),
+    "the largest quotient": (lambda x: x // -1, 1, np.iinfo(np.int64).min),
+    "a reciprocal": (np.reciprocal, 1, 0),
+}
+
+
+@pytest.mark.parametrize("size", [1, 5, 2000])
+@pytest.mark.parametrize("name", UNREAD_WHOLE)
+def test_of_whole_numbers_that_no_result_reads(name, size):
+    function, good, bad = UNREAD_WHOLE[name]
+    beyond = np.where(np.arange(size) == size // 2, bad, good)
+    check_each_call(lambda x: (function(x), x * 2)[1], np.full(size, good), beyond)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+@pytest.mark.parametrize("function", WHOLE.values(), ids=WHOLE)
+def test_of_numbers_that_overflow_and_no_result_reads(function, dtype):
+    check_each_call(lambda a: (function(a), a / 2)[1], dtype(1), dtype(np.iinfo(dtype).max))
+
+
 @pytest.mark.parametrize("number", [-0.0, 2.0, np.inf])
 @pytest.mark.parametrize("share", [0.3, [0.1, 0.7]])
 def test_a_quantile_of_one_number(number, share):

@@ -59,9 +59,24 @@ def with_alarms(listing: Listing) -> Listing:
 
 
 def _told_of(listing: Listing, needed: np.ndarray) -> np.ndarray:
-    """The records of floating-point numbers that are not needed, and of whose errors NumPy warns."""
-    floats = np.array([s.dtype.kind in "fc" for s in listing.specs] + [False], dtype=np.bool_)
-    return ~needed & floats[listing.spec] & _is_told(len(OPS))[listing.code]
+    """The records that are not needed, and of whose errors NumPy warns."""
+    floats, whole = _of_kinds(listing, "fc"), _of_kinds(listing, "iu")
+    found: np.ndarray = ~needed & (floats | whole) & _is_told(len(OPS))[listing.code]
+    for k in np.flatnonzero(found & whole).tolist():
+        found[k] = _tells_of_whole(listing, k, floats)
+    return found
+
+
+def _of_kinds(listing: Listing, kinds: str) -> np.ndarray:
+    """The rows whose dtypes are of some kinds."""
+    return np.array([s.dtype.kind in kinds for s in listing.specs] + [False], dtype=np.bool_)[listing.spec]
+
+
+def _tells_of_whole(listing: Listing, k: int, floats: np.ndarray) -> bool:
+    """Whether NumPy may warn of whole numbers: of rounded ones, quotients, and what overflows and is no array."""
+    op, spec = OPS[listing.code[k]], listing.spec_of(k)
+    is_alone = op.kind == "elementwise" and spec is not None and not spec.shape
+    return is_alone or warns_of_whole(op) or (op.kind == "linear" and bool(floats[listing.operands(k)].any()))
 
 
 def _computable(listing: Listing, needed: np.ndarray) -> np.ndarray:
@@ -193,7 +208,7 @@ def _cheaper(listing: Listing, watched: np.ndarray, last: np.ndarray) -> list[Sp
     exact[listing.args[read]] = True
     exact = _beneath(listing, exact)
     many = np.array([s.size > 1 for s in listing.specs] + [False], dtype=np.bool_)[listing.spec]
-    cheap = watched & ~exact & _has_alarm(len(OPS))[listing.code]
+    cheap = watched & ~exact & _has_alarm(len(OPS))[listing.code] & _of_kinds(listing, "fc")
     known: dict[Any, Listing | None] = {}
     splices = []
     for k in np.flatnonzero(cheap | (last & many)).tolist():
@@ -252,6 +267,22 @@ def may_warn(op: Op) -> bool:
             op.forward(*np.meshgrid(*[numbers] * op.arity))
     except Exception:  # also of an op that takes more than its operands, of which it is not known
         return True
+    return False
+
+
+@cache
+def warns_of_whole(op: Op) -> bool:
+    """Whether NumPy warns of what an op makes of arrays of whole numbers, if the result is of such, too."""
+    if op.kind not in ("elementwise", "plain"):
+        return False
+    numbers = np.array([-128, -1, 0, 1, 127], np.int8)
+    try:
+        with np.errstate(all="raise", under="ignore"):
+            op.forward(*np.meshgrid(*[numbers] * op.arity))
+    except FloatingPointError:
+        return True
+    except Exception:  # of what else it takes, or refuses
+        return False
     return False
 
 
