@@ -83,15 +83,16 @@ def _is_held(tensor: Tensor) -> bool:
     data = tensor._data
     if not isinstance(data, np.ndarray):
         return False
-    if data.base is not None and holders(lambda: tensor._data) > 2 + _times_saved(data):
+    others = holders(lambda: tensor._data) - 2
+    if data.base is not None and others > 0 and others > _times_saved(data):
         return True
     memory = owner(data)
-    known = 1 + (data is memory) + (_whole(tensor) is not None)
-    return holders(lambda: memory) > 1 + known + _times_saved(memory)
+    others = holders(lambda: memory) - 2 - (data is memory) - (_whole(tensor) is not None)
+    return others > 0 and others > _times_saved(memory)
 
 
 def _times_saved(array: np.ndarray) -> int:
-    """How often records hold an array."""
+    """How often records hold an array; all of them are gone through, so who knows of no other holder does not ask."""
     held = [value for wengert in list(LISTS.values()) for value in wengert.rows]
     held += [part for value in held if type(value) is tuple for part in value]
     return sum([value is array for value in held])

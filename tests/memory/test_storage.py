@@ -157,6 +157,13 @@ def test_what_records_saved_stays_when_memory_grows():
     assert w.grad.tolist() == [2.0, 3.0]
 
 
+def test_memory_that_nothing_else_holds_grows_without_a_look_through_the_records(monkeypatch):
+    monkeypatch.setattr("tape.memory.storage._times_saved", lambda array: pytest.fail("it went through all records"))
+    x = tape.ones(2)
+    for size in range(3, 6):
+        assert x.resize_(size).numel() == size
+
+
 def test_set_shares_the_memory_of_the_source():
     x, y = tape.zeros(3, requires_grad=True), tape.ones(2)
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
