@@ -11,7 +11,7 @@ from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import ADJOINT, composite, general, ready
 from ..pointwise.arithmetic import chain_mul
-from ..pointwise.comparison import eq, logical_and, ne
+from ..pointwise.comparison import eq, isfinite, logical_and, logical_not, ne
 from ..pointwise.elementary import sqrt
 from ..pointwise.selection import abs, sgn, where
 from ..reductions.extremes import amax, amin
@@ -149,12 +149,31 @@ def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
 numpy_norm = composite("numpy_norm", _numpy_norm, numpy=(np.linalg.norm,))
 
 
+OF_ALL_MATRICES = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
+"""Whether NumPy has a condition number by singular values of those matrices too that have none."""
+
+
 def _cond(x: Any, p: Any = None) -> Any:
     """Condition numbers of matrices: ‖x‖ ‖x⁻¹‖ in the norm p, or the quotient of the extreme singular values.
 
-    That of a singular matrix is infinite, without a warning, and a constant; in the norm 'nuc' NumPy has none.
+    That of a singular matrix is infinite, without a warning, and a constant; in the norm 'nuc' NumPy has none before
+    2.5.  Of a matrix with a nan in it it is nan, with infinities and no nan infinite.
     """
     x = ready(x)
+    if OF_ALL_MATRICES and p in (None, 2, -2, "nuc") and x.dtype.kind in "fc":
+        return _of_finite(x, p)
+    return _cond_of(x, p)
+
+
+def _of_finite(x: Any, p: Any) -> Any:
+    """Condition numbers by singular values, which only finite matrices have."""
+    known = eq(sum(cast(logical_not(isfinite(x)), dtype=np.dtype(float)), axis=(-2, -1)), 0.0)
+    has_nan = ne(sum(cast(ne(x, x), dtype=np.dtype(float)), axis=(-2, -1)), 0.0)
+    found = _cond_of(where(reshape(known, shape=(*known.shape, 1, 1)), x, np.eye(*x.shape[-2:], dtype=x.dtype)), p)
+    return where(has_nan, np.nan, where(known, found, np.inf))
+
+
+def _cond_of(x: Any, p: Any) -> Any:
     if p in (None, 2, -2):
         s = svdvals(x)
         first, last = (getitem(s, index=(Ellipsis, k)) for k in (0, -1))
@@ -163,7 +182,7 @@ def _cond(x: Any, p: Any = None) -> Any:
         found = where(infinite, np.inf, above / where(infinite, 1.0, below))
         unknown = eq(sum(cast(ne(x, x), dtype=np.dtype(float)), axis=(-2, -1)), 0.0)  # such a nan counts as infinite
         return where(logical_and(ne(found, found), unknown), np.inf, found)
-    if p == "nuc":
+    if p == "nuc" and not OF_ALL_MATRICES:
         return _matrix_norm(x, p) * _matrix_norm(inv(x), p)
     dtype, wide = x.dtype, cast(x, dtype=np.result_type(x.dtype, float))
     infinite = eq(slogdet(wide)[0], 0.0)

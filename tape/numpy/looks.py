@@ -137,7 +137,10 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         axes[:2] = 1, 0
     along = [array(tensor_of(x)).reshape([-1 if k == axis else 1 for k in range(len(xi))]) for x, axis in zip(xi, axes)]
     found = along if sparse else numpy.broadcast_arrays(*along)
-    return found if sparse and not copy else tuple([x.copy() if copy else x for x in found])  # a list, as NumPy has it
+    if sparse and not copy:
+        kind: Any = type(np.meshgrid(0.0, sparse=True, copy=False))  # a list, from NumPy 2.5 on a tuple
+        return kind(found)
+    return tuple([x.copy() if copy else x for x in found])
 
 
 def sliding_window_view(

@@ -16,7 +16,6 @@ from ops.core.registry import OPS
 
 from ...recording.recorder import OUTPUT
 from ..plans.plan_steps.plan_places import contiguous
-from ..recorded.aliases import check_sure
 from ..recorded.later import strides_of
 from ..recorded.trace import INPUT, Trace, value_in
 
@@ -24,13 +23,15 @@ Layouts = tuple[tuple[int, tuple[int, ...]], ...]
 """Numbers of outputs, each with the bytes from one entry to the next along its axes; the others have but one layout."""
 
 
-def layouts_of(trace: Trace, rows: Iterable[int]) -> Layouts:
+def layouts_of(trace: Trace, rows: Iterable[int], given: Iterable[Any]) -> Layouts:
     """How the outputs of a recording lie that may lie in several ways, by their records in the order of the outputs.
 
-    Raises:
-        Untraceable: if it is not known of one.
+    A large array must be computed where it cannot be foreseen.  It is, if arguments lie otherwise than in rows, and
+    nothing on the way may lie otherwise than it does in eager execution; else it lies as replays make it, in rows.
     """
-    return tuple([(i, _strides(trace, row)) for i, row in enumerate(rows) if _has_layout(trace, row)])
+    computes = not trace.unsure and layout_of(given) is not True
+    found = [(i, _strides(trace, row, computes)) for i, row in enumerate(rows) if _has_layout(trace, row)]
+    return tuple([(i, strides) for i, strides in found if strides is not None])
 
 
 def _has_layout(trace: Trace, row: int) -> bool:
@@ -41,14 +42,10 @@ def _has_layout(trace: Trace, row: int) -> bool:
     return spec.ndim > 1 or code == OUTPUT.code or (code >= 0 and bool(OPS[code].view))
 
 
-def _strides(trace: Trace, row: int) -> tuple[int, ...]:
-    """The strides of a record's value, which is computed if they are not known otherwise."""
+def _strides(trace: Trace, row: int, computes: bool) -> tuple[int, ...] | None:
+    """The strides of a record's value, None if they are not known."""
     found = strides_of(trace.values[row])
-    if found is None:
-        check_sure(trace)
-        found = strides_of(trace.value(row))
-    assert found is not None
-    return found
+    return strides_of(trace.value(row)) if found is None and computes else found
 
 
 def lay_out(values: list[Any], layouts: Layouts) -> list[Any]:

@@ -199,7 +199,7 @@ def _record_once(
             lent = [x for x in [ref() for ref in trace.lent] if x is not None]
             require_own_memory([x for i, x in enumerate(leaves) if i not in shown], fixed_arrays, lent)
             depends = sharing.depends_on_order
-            layouts = layouts_of(trace, rows.numbers)
+            layouts = layouts_of(trace, rows.numbers, given)
         finally:
             trace.open = False
             drawn = chance.rewind()
@@ -213,6 +213,10 @@ def _record_once(
             raise Drew(
                 "it drew random numbers, which every replay would repeat; pass them as an argument, or draw them from "
                 "np.random.default_rng(seed), made in the function, which gives the same in each call"
+            )
+        if trace.ordered and layout_of(given) is not True:  # it may have seen numbers, which are shown in rows
+            raise Untraceable(
+                "what it does depends on how its arguments lie in memory, which is not in row-major order"
             )
         trace.check_captured()
         refuse_changes(before, trace)

@@ -20,7 +20,7 @@ from ...recording.functionalising import functionalise
 from ...recording.recorder import plain_array, plain_number
 from .aliases import become, check_free, fill, is_part, is_shared, lay, lies_there, memory_of, put
 from .cells import CellPlace, place_of
-from .later import lying
+from .later import strides_of
 from .trace import Trace, escaped
 from .traced_index import AT_PLACES, has_places
 
@@ -65,11 +65,11 @@ class TracedMemory(Tensor):
         lay(self, order)
 
     def _steps(self) -> tuple[int, ...] | None:
-        value = lying(self._trace.values[self._row])
+        found = strides_of(self._trace.values[self._row])
         memory, steps = getattr(self, "_look", (None, None))
-        if value is None and memory is not None and steps is not None and memory.first is not None:
-            value = look(memory.first, steps)
-        return None if value is None else np.asarray(value).strides
+        if found is None and memory is not None and steps is not None and memory.first is not None:
+            return np.asarray(look(memory.first, steps)).strides
+        return found
 
     def _lookers(self) -> Any:
         memory, _ = memory_of(self)

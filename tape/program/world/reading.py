@@ -110,7 +110,7 @@ def reads_of(code: CodeType) -> Reads:
     asked = [(op, str(argument), path) for (op, argument, _), path in found_at if path[-1:] != ("__class__",)]
     outer = {**dict.fromkeys(GLOBAL[:2], "global"), **dict.fromkeys(ENCLOSED, "enclosed")}
     names = [(outer[op], name, path) for op, name, path in asked if op in outer]
-    compares = any(op not in outer and op not in CONSTANT for op, _, _ in asked)
+    compares = any(op not in outer and op not in CONSTANT for op, _, _ in asked) and not is_of_dataclass(code)
     found = Reads([], {}, [], [], any(map(makes_text, steps)), compares, names, equates)
     for k, (op, argument, offsets) in enumerate(steps):
         if op in GLOBAL or op in ENCLOSED or op in UNKNOWN:
@@ -130,6 +130,14 @@ def reads_of(code: CodeType) -> Reads:
         elif op == "MATCH_CLASS":
             found.any.extend(offsets)
     return found
+
+
+def is_of_dataclass(code: CodeType) -> bool:
+    """Whether it is the ``__eq__`` that `dataclasses` writes, from Python 3.13 on with ``self is other`` in it.
+
+    Its first argument is an object of the class, for which no other object stands.
+    """
+    return (code.co_name, code.co_filename, code.co_varnames) == ("__eq__", "<string>", ("self", "other"))
 
 
 def loaded_at(steps: list[Step], k: int) -> tuple[Step, tuple[str, ...]]:

@@ -246,6 +246,7 @@ def test_vectorize_calls_as_often_as_numpys_and_with_what_there_was(how):
     np.testing.assert_allclose(tape.func.grad(f)(x), expected, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 def test_setting_the_shape_of_an_array_that_stands_for_several():
     def f(x):
         y = x * 2.0

@@ -162,15 +162,16 @@ ASKING = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
 @pytest.mark.parametrize("first", LAYOUTS)
 @pytest.mark.parametrize("other", LAYOUTS)
 @pytest.mark.parametrize("function", ASKING.values(), ids=ASKING)
-def test_what_depends_on_how_arguments_lie_has_a_program_for_each_layout(function, first, other):
+def test_what_depends_on_how_arguments_lie_is_compiled_for_those_in_rows(function, first, other):
     arguments = [lying(first, (4, 6)), lying(other, (4, 6))]
     fast, expected = tape.compile(function), [layout(function(x)) for x in arguments]
     for _ in range(ROUNDS):
         assert [layout(fast(x)) for x in arguments] == expected
-    assert len(fast.programs) == 1 + (first != other)
+    assert len(fast.programs) == (first == "rows")
 
 
 @pytest.mark.parametrize("tracked", [(False, True), (True, False)])
@@ -209,6 +210,10 @@ def test_a_recorded_program_gives_what_lies_as_recorded_and_refuses_where_number
     name, shape, order, loaded, tmp_path
 ):
     function = RECORDED[name]
+    if name in ASKING and order != "rows":
+        with pytest.raises(tape.program.Untraceable, match="which is not in row-major order"):
+            tape.record(function, lying(order, shape))
+        return
     program = tape.record(function, lying(order, shape))
     program = again(program, tmp_path) if loaded else program
     for _ in range(OFTEN if shape == SHAPES[0] else ROUNDS):
@@ -239,6 +244,7 @@ def test_a_file_in_which_a_result_has_other_axes_is_refused(tmp_path):
         again(program, tmp_path)
 
 
+@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 @pytest.mark.parametrize("first", [0, 1])
 def test_whether_a_shape_can_be_set_depends_on_how_arguments_lie(first):
     def f(x):
