@@ -33,6 +33,7 @@ from ..base.row import OP, WIDTH, ZV, X
 from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from .recorder import OUTPUT
+from .recording_modes import enable_grad
 from .wengert import list_of
 
 CLONE = REGISTRY["clone"]
@@ -140,8 +141,9 @@ def laid_as_target(g: Any, x: Tensor) -> Any:
     order = order_without_gaps(_outlined(x._spec, steps))
     found = [(part._spec, part._steps()) for part in g._components()]
     fits = all(known is None or lies_in(_outlined(spec, known), _behind(order, spec.ndim)) for spec, known in found)
-    z = g if fits else CLONE(g)
-    lie_within(z, order)  # also where it is not known of a record, which a rule has just made
+    with enable_grad():  # as the sweep that made it, if it has a history
+        z = g if fits else CLONE(g)
+        lie_within(z, order)  # also where it is not known of a record, which a rule has just made
     return z
 
 
