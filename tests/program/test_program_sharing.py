@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tape
+from tape.base.tree import leaves_of
 
 TABLE = np.arange(6.0).reshape(2, 3)
 
@@ -371,3 +372,43 @@ def test_results_are_arguments_or_views_where_numpys_are(f, x):
 
     fast = tape.compile(f)
     assert facts(fast) == facts(fast) == facts(f)
+
+
+def changed_and_viewed(x, y):
+    y[0] = 5.0
+    z = y[1:]
+    z *= 2.0
+    return x.sum(), (y, z)
+
+
+AUX = {
+    "itself": lambda x, y: (x.sum(), y),
+    "twice": lambda x, y: (x.sum(), [x, x, y]),
+    "views": lambda x, y: (x.sum(), (y, y[1:], y[::-1], x)),
+    "looks": lambda x, y: ((x * x).sum(), (y.T, y[...], x, x[:2])),
+    "changed": changed_and_viewed,
+}
+TAKING = {
+    "grad": lambda f: tape.func.grad_and_value(f, has_aux=True),
+    "jacrev": lambda f: tape.func.jacrev(f, has_aux=True),
+    "vjp": lambda f: lambda x, y: tape.func.vjp(lambda x: f(x, y), x, has_aux=True)[::2],
+    "nothing": lambda f: f,
+}
+
+
+def meetings(result, *arguments):
+    """Which arrays among results and arguments share memory."""
+    arrays = [x for x in leaves_of(result) if isinstance(x, np.ndarray)] + list(arguments)
+    return [(i, j) for i, x in enumerate(arrays) for j, y in enumerate(arrays[:i]) if np.shares_memory(x, y)]
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+@pytest.mark.parametrize("taking", TAKING)
+@pytest.mark.parametrize("name", AUX)
+def test_what_a_derivative_copies_of_its_arguments_is_a_copy_when_compiled(name, taking):
+    eager, fast = TAKING[taking](AUX[name]), tape.compile(TAKING[taking](AUX[name]))
+    for _ in range(3):
+        mine, theirs = ((np.arange(3.0), np.ones(3)) for _ in range(2))
+        found, expected = fast(*mine), eager(*theirs)
+        assert repr(found) == repr(expected)
+        assert meetings(found, *mine) == meetings(expected, *theirs)

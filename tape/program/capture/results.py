@@ -174,9 +174,9 @@ class Sharing:
                 continue
             memory, steps = way
             self.depends_on_order = self.depends_on_order or memory.judged
-            if memory.row in self._arguments:
+            if memory.row in self._arguments and not memory.copied:
                 found[i] = self._argument(self._arguments[memory.row], x, steps)
-            elif memory.row in self._tensors:
+            elif memory.row in self._tensors and not memory.copied:
                 found[i] = self._tensor(self._tensors[memory.row], x, steps)
             elif steps != () and (id(memory) in bases or self._overlap(way, seen)):
                 if id(memory) not in bases:

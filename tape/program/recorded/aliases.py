@@ -53,16 +53,17 @@ class SharedMemory:
         first: an array that lies in memory as the base's first value did, and all later ones would; None if not known.
         sources: in a function of tensors, while cells are written, the bits of what a gradient flows to from any of it.
         judged: whether it was asked how that lies, which is as the arguments of the call did.
+        copied: whether eager execution copies there what the record holds, so that no argument shares it.
         members: weakly, the tensors that look at it, their base included.
     """
 
-    __slots__ = ("__weakref__", "_first", "_limit", "cells", "judged", "members", "row", "sealed", "sources")
+    __slots__ = ("__weakref__", "_first", "_limit", "cells", "copied", "judged", "members", "row", "sealed", "sources")
 
     def __init__(self, base: TracedMemory):
         self.row, self.sealed = base._row, base._trace.code(base._row) < 0
         self._first = base._trace.values[base._row]
         self.cells: Cells | None = None
-        self.judged, self.sources = False, 0
+        self.judged, self.sources, self.copied = False, 0, getattr(base, "_copied", False)
         self.members: list[weakref.ref[TracedMemory]] = []
         self._limit = 16
 

@@ -82,7 +82,9 @@ class TracedMemory(Tensor):
         return is_shared(self)
 
     def _with_own_memory(self) -> Tensor:
-        return self._at(self._row)  # a change makes another record
+        made: Tensor = self._at(self._row)  # a change makes another record
+        made._copied = True  # type: ignore[attr-defined]
+        return made
 
     def _pinned(self) -> Tensor:
         return self._at(self._row)
