@@ -254,7 +254,7 @@ class CompiledFunction(Generic[P, R]):
         if recorded.historic and self._is_entangled(paths, call):
             recorded.before.put_back()
             return self._eager(args, kwargs)
-        paths.layout = paths.layout or recorded.layout
+        paths.layout, paths.ordered = paths.layout or recorded.layout, paths.ordered or recorded.ordered
         path = Path(self._program(recorded, call))
         paths.add(path, last, missed)
         forget_errors()

@@ -47,8 +47,9 @@ class Paths:
     """The decision tree of one signature, whose root is `first`.
 
     Some are for arguments alone that lie in memory in one way (``layout``, see `laid_results.layout_of`), and there are
-    ``others`` beside them; or that require grad, and where it is recorded, in one way (``history``, see
-    `signature.history_of`); a tree is ``historic`` if others of that kind stand in its place.
+    ``others`` beside them, none if numbers depend on it (``ordered``); or that require grad, and where it is recorded,
+    in one way (``history``, see `signature.history_of`); a tree is ``historic`` if others of that kind stand in its
+    place.
     """
 
     def __init__(self, key: Any, fixed_floats: bool = False, history: Any = None, layout: Any = None) -> None:
@@ -58,7 +59,7 @@ class Paths:
         self.missed = 0
         self.fixed_floats = fixed_floats
         self.eager = False
-        self.layout, self.others = layout, 0
+        self.layout, self.others, self.ordered = layout, 0, False
         self.key, self.history, self.historic = key, history, False
         self.place = key if history is None and layout is None else (key, history, layout)
         self.around: list[Surroundings] = []

@@ -47,6 +47,11 @@ class ProgramCache:
         """The programs for arguments that lie in memory as those of a call do; None if there are too many."""
         if paths.layout is None or (layout := layout_of(call.given)) == paths.layout:
             return paths
+        if paths.ordered:
+            self.said.warn(
+                "what it gives depends on how they lie in memory", "for arguments in another order than by rows"
+            )
+            return None
         found = self._paths.get((paths.key, paths.history, layout))
         if found is None:
             if paths.others >= self.most_paths:

@@ -244,7 +244,7 @@ def test_a_file_in_which_a_result_has_other_axes_is_refused(tmp_path):
         again(program, tmp_path)
 
 
-@pytest.mark.filterwarnings("ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
+@pytest.mark.filterwarnings("ignore:tape.compile runs", "ignore:Setting the shape:DeprecationWarning")  # of NumPy 2.5
 @pytest.mark.parametrize("first", [0, 1])
 def test_whether_a_shape_can_be_set_depends_on_how_arguments_lie(first):
     def f(x):
