@@ -19,7 +19,7 @@ from ..program.capture.required import require_function
 from ..program.capture.signature import is_varying, take_apart
 from ..program.compiled import CompiledFunction
 from ..program.files.file import to_bytes
-from ..program.recorded.fingerprint import fingerprint
+from ..program.recorded.large.fingerprint import fingerprint
 from ..program.recorded.listing import Listing
 from ..program.recorded.trace import INPUT
 from ..program.recorded_program import Program

@@ -18,7 +18,7 @@ from ...history.hooks import apply
 from ...recording.laying import laid_as_target
 from ...recording.level import Layer, live
 from ..recorded.boxes import Region, region_of, shape_of
-from ..recorded.later import Later, is_ordered
+from ..recorded.large.later import Later, is_ordered
 from ..recorded.outside import Outside, recorded_here, stand_in
 from ..recorded.reach import check_not_released, require_history
 from ..recorded.stretches import RECORDS

@@ -16,9 +16,9 @@ import numpy as np
 from ops.core.own import is_own
 from ops.core.registry import OPS
 
-from ..recorded.fingerprint import key_of
 from ..recorded.guards import Guard, same
-from ..recorded.later import Later
+from ..recorded.large.fingerprint import key_of
+from ..recorded.large.later import Later
 from ..recorded.listing import distinct
 from ..recorded.stretches import LEAST, RECORDS, stretches
 from ..recorded.trace import CONSTANT, Trace

@@ -15,7 +15,8 @@ from ...base.rooms import opened
 from ...base.spec import Spec, spec
 from ...jit.machine.frames import KERNEL
 from ...recording.recorder import forward_of
-from ..recorded.later import Later, foreseen
+from ..recorded.large.foreseen import foreseen
+from ..recorded.large.later import Later
 from ..recorded.listing import Listing
 from ..recorded.reach import Window, consumed, leading
 from ..recorded.rule_lists import rules

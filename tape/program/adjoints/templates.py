@@ -17,9 +17,9 @@ from ops.core.registry import OPS
 
 from ...base.spec import Spec
 from ..recorded.aliases import link
-from ..recorded.fingerprint import key_of
 from ..recorded.guards import Guard, same
-from ..recorded.later import Later
+from ..recorded.large.fingerprint import key_of
+from ..recorded.large.later import Later
 from ..recorded.trace import CONSTANT, PlainStep, Trace
 from ..recorded.traced import Traced, traced
 

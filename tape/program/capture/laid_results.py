@@ -16,7 +16,7 @@ from ops.core.registry import OPS
 
 from ...recording.recorder import OUTPUT
 from ..plans.plan_steps.plan_places import contiguous
-from ..recorded.later import strides_of
+from ..recorded.large.later import strides_of
 from ..recorded.trace import INPUT, Trace, value_in
 
 Layouts = tuple[tuple[int, tuple[int, ...]], ...]

@@ -18,7 +18,7 @@ from ops.core.batching_index import parts_of
 from ops.shapes.overwriting import Steps, look
 
 from .cells import EVERYTHING, CellPlace, Cells, place_of
-from .later import element_of, is_ordered, laid, lies_alike, lying, order, put_in_order
+from .large.later import element_of, is_ordered, laid, lies_alike, lying, order, put_in_order
 from .reach import origins
 from .trace import Untraceable, escaped
 

@@ -20,8 +20,8 @@ from ops.core.registry import OPS
 from ...base.location import Location, locate
 from ...base.rooms import opened
 from ...base.spec import Spec
-from .fingerprint import key_of
 from .guards import Guard
+from .large.fingerprint import key_of
 from .trace import CONSTANT, NUMBERS, Trace
 from .trace_records import CODE, EXTRA, LASTI, LINE, SPEC, WIDTH, Block, X, Y
 

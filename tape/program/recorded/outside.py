@@ -30,7 +30,7 @@ from ...recording.recorder import bind, lift
 from ...recording.version import holders
 from ...recording.views import base_of, look_of, owner
 from .aliases import memory_of
-from .later import value_of
+from .large.later import value_of
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
 from .traced_inplace import TracedMemory

@@ -26,9 +26,10 @@ from ...base.spec import Spec, spec_of
 from ...base.tensor import Tensor
 from ...recording.recorder import getframe, user_frame
 from ...recording.wengert import INFERRING, current
-from .fingerprint import fingerprint
 from .guards import Guard
-from .later import Computing, Later, evaluated, foreseen, given_now, later, later_input
+from .large.fingerprint import fingerprint
+from .large.foreseen import foreseen
+from .large.later import Computing, Later, evaluated, given_now, later, later_input
 from .raising import handling, raises
 from .trace_records import Records, X
 

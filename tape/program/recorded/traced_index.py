@@ -17,7 +17,8 @@ from ...base.spec import spec
 from ...base.tensor import Tensor
 from ...recording.level import innermost, read, write
 from .aliases import link
-from .later import Later, layout_of, lying_like, part_at, unheld
+from .large.foreseen import part_at
+from .large.later import Later, layout_of, lying_like, unheld
 
 if TYPE_CHECKING:
     from .traced_inplace import TracedMemory

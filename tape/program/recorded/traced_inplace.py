@@ -20,7 +20,7 @@ from ...recording.functionalising import functionalise
 from ...recording.recorder import plain_array, plain_number
 from .aliases import become, check_free, fill, is_part, is_shared, lay, lies_there, memory_of, put
 from .cells import CellPlace, place_of
-from .later import strides_of
+from .large.later import strides_of
 from .trace import Trace, escaped
 from .traced_index import AT_PLACES, has_places
 

@@ -20,7 +20,8 @@ from ...recording.functions import IRREGULAR, is_short
 from ...recording.laying import laid
 from ...recording.recorder import getframe
 from ...recording.short_ways import is_operand
-from .later import Later, is_ordered, lying, of_pair, put_in_order
+from .large.foreseen import of_pair
+from .large.later import Later, is_ordered, lying, put_in_order
 from .raising import handling, raises
 from .trace import NUMBER, spec_for
 

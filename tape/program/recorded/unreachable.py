@@ -14,7 +14,7 @@ import numpy as np
 from ...base.tensor import Narrow, Tensor
 from ...base.untraced import untraced
 from ...recording.views import ViewStep
-from .later import Later
+from .large.later import Later
 from .trace import Trace, value_in
 
 KINDS = (np.ndarray, Tensor, Narrow)

@@ -21,7 +21,7 @@ from ...base.spec import spec
 from ...recording.recorder import forward_of
 from ..recorded.covered import putting, without_covered
 from ..recorded.expanding import expand, made_of_others
-from ..recorded.later import LARGE
+from ..recorded.large.later import LARGE
 from ..recorded.listing import Listing, by_code, is_fixed, number_of, prune
 from ..recorded.trace import CONSTANT, INPUT, NUMBERS
 from . import outer_products, sums_of_products, vector_products

@@ -13,7 +13,7 @@ from tape.jit.machine import ufunc_loops
 from tape.program import record
 from tape.program.plans.plan import Plan
 from tape.program.plans.wording import PlanWords
-from tape.program.recorded.fingerprint import key_of
+from tape.program.recorded.large.fingerprint import key_of
 
 RNG = np.random.default_rng(0)
 MATRICES = [RNG.standard_normal((4, 4)) + 4.0 * np.eye(4), RNG.standard_normal((2, 7, 7)) + 7.0 * np.eye(7)]

@@ -10,7 +10,8 @@ import pytest
 import tape
 from ops import REGISTRY
 from tape.base.spec import spec
-from tape.program.recorded import later
+from tape.program.recorded.large import later
+from tape.program.recorded.large.foreseen import foreseen
 
 OPS = [op for op in REGISTRY.values() if op.cases is not None and op.kind != "composite"]
 """Ops that say which operands they are tried with; elementwise ops have a domain instead, and one way to broadcast."""
@@ -30,7 +31,7 @@ def test_what_is_foreseen_is_what_the_op_gives(op):
         for operands, params in op.cases(np.random.default_rng(seed)):
             values = [later.later(x) for x in operands]
             try:
-                found = later.foreseen(op, values, params)
+                found = foreseen(op, values, params)
             except ValueError:
                 continue
             if found is None:
@@ -72,7 +73,7 @@ def test_how_results_lie_is_foreseen_however_operands_do(op, lay):
         operands = [lay(x) if isinstance(x, np.ndarray) and x.ndim else x for x in case]
         values = [later.later(x) for x in operands]
         try:
-            found = later.foreseen(op, list(map(hidden, values)), params)
+            found = foreseen(op, list(map(hidden, values)), params)
             wanted = later.evaluated(op, operands, params)
         except ValueError:
             continue
@@ -93,7 +94,7 @@ def test_so_it_is_where_they_are_broadcast(op, lay):
             continue
         try:
             with np.errstate(all="ignore"):
-                found = later.foreseen(op, [hidden(later.later(x)) for x in operands], {})
+                found = foreseen(op, [hidden(later.later(x)) for x in operands], {})
                 wanted = np.asarray(later.evaluated(op, operands, {}))
         except (TypeError, ValueError):
             continue
@@ -118,7 +119,7 @@ def test_what_is_remembered_of_operands_of_one_kind_is_not_taken_for_another(op)
                 wanted = op.forward(*operands)
         except TypeError:
             continue
-        found = later.foreseen(op, values, {})
+        found = foreseen(op, values, {})
         if found is not None:
             assert (found.shape, found.dtype) == (np.shape(wanted), wanted.dtype), operands
 
@@ -136,7 +137,7 @@ def test_most_ops_are_foreseen():
     for op in OPS:
         cases = list(op.cases(np.random.default_rng(0)))
         values = [[later.Later(later.spec_of(np.asarray(x))) for x in operands] for operands, _ in cases]
-        if not any(later.foreseen(op, xs, params) is not None for xs, (_, params) in zip(values, cases)):
+        if not any(foreseen(op, xs, params) is not None for xs, (_, params) in zip(values, cases)):
             unforeseen.add(op.name)
     assert unforeseen == {"masked_choice", "masked_place", "solve"}
 
@@ -254,6 +255,6 @@ def test_memory_is_reported_and_bounded():
 def test_a_number_that_is_computed_later_can_be_looked_at():
     """It lies in order whether or not that was noted, for there is only one."""
     number = later.Later(spec((), np.dtype(np.float64)))
-    found = later.foreseen(REGISTRY["getitem"], [number], {"index": ...})
+    found = foreseen(REGISTRY["getitem"], [number], {"index": ...})
     assert type(found) is later.Later
     assert found.shape == later.lying(number).shape == ()

@@ -10,7 +10,7 @@ import pytest
 
 import tape
 from tape.base.errors import ShapeError
-from tape.program.recorded import later
+from tape.program.recorded.large import later
 from tape.recording.recorder import forward_of
 
 N = 1 << 17
@@ -99,7 +99,7 @@ def test_what_was_asked_for_is_computed_once(monkeypatch):
             x = tape.exp(x)
         return x
 
-    monkeypatch.setattr("tape.program.recorded.later.forward_of", counting)
+    monkeypatch.setattr("tape.program.recorded.large.later.forward_of", counting)
     tape.record(f, np.full(N, 0.1))
     assert evaluated.count("exp") == 2
 

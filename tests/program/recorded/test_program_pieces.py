@@ -16,8 +16,9 @@ from tape.program import record
 from tape.program.adjoints.pieces import Pieces
 from tape.program.plans.plan import Plan
 from tape.program.plans.shifted import runs_of
-from tape.program.recorded import indexmaps, later
+from tape.program.recorded import indexmaps
 from tape.program.recorded.boxes import index_of, region_of, shape_of, split
+from tape.program.recorded.large import later
 
 
 def some_index(pick, shape, steps=(None, 1, 1, 2, -1, -2)):

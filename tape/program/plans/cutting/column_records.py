@@ -11,7 +11,7 @@ import numpy as np
 from ops import REGISTRY, Op
 
 from ....base.spec import Spec, spec
-from ...recorded.fingerprint import key_of
+from ...recorded.large.fingerprint import key_of
 from ...recorded.listing import Listing, columns_of, is_fixed
 from ...recorded.trace import CONSTANT
 
