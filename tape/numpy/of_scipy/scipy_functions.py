@@ -13,6 +13,7 @@ import inspect
 import locale
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -226,25 +227,25 @@ ROOMS: dict[str, dict[str, Making]] = _rooms(
 """By module of SciPy's and name: what makes the function that stands there while a function of arrays is recorded."""
 
 
-def _reading(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that reads numbers from a text, which tells of those that stand for a lost gradient."""
+def _reading(original: Callable[..., Any], *, first: int = 0, found: bool = True) -> Callable[..., Any]:
+    """A function that reads numbers from texts, which tells of those that stand for a lost gradient.
+
+    Args:
+        first: from which argument on there are texts.
+        found: whether what it gives tells what it read.
+    """
 
     @functools.wraps(original)
-    def call(text: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(text, *args, **kwargs)
-        read_back(original.__name__, text, result)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        read_back(original.__name__, [*args[first:], *kwargs.values()], result if found else None)
         return result
 
     return call
 
 
-def _reading_tree(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def call(text: Any, *args: Any, **kwargs: Any) -> Any:
-        read_back(original.__name__, text)
-        return original(text, *args, **kwargs)
-
-    return call
+_reading_tree = partial(_reading, found=False)
+_reading_method = partial(_reading, first=1)
 
 
 def _reading_rows(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -258,16 +259,6 @@ def _reading_rows(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(lines, *args, **kwargs)
 
     return call
-
-
-def _reading_method(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
-        read_back(original.__name__, args, result)
-        return result
-
-    return method
 
 
 ROOMS["json"] = {"loads": _reading, "load": _reading}
