@@ -42,7 +42,7 @@ def scan(wengert: ScannedList, collecting: bool = False) -> tuple[np.ndarray, in
     does not bear another one inside (CPython 3.11: "AST constructor recursion depth mismatch").
     """
     if not COUNTS:
-        return np.ones(len(wengert), np.bool_), sum(getattr(s, "nbytes", 0) for s in wengert.rows[SPEC::WIDTH])
+        return np.ones(len(wengert), np.bool_), sum(map(_bytes_of, wengert.rows[SPEC::WIDTH]))
     if SCANS.defers(len(wengert) * PER_RECORD) or (collecting and not SCANS.settled):
         return scan_in_python(wengert)
     room = jitted("sweeps.scan")
@@ -66,11 +66,16 @@ def scan_in_python(wengert: ScannedList) -> tuple[np.ndarray, int]:
         references = sys.getrefcount(rows[start + HANDLE]) - UNCOUNTED
         if keep[p] or references > 1 + consumers[id(rows[start + HANDLE])]:
             keep[p] = True
-            held += getattr(rows[start + SPEC], "nbytes", 0)
+            held += _bytes_of(rows[start + SPEC])
             for ref in wengert.operands_at(p):
                 if wengert.owns(ref):
                     keep[wengert.locate(ref)] = True
     return keep, held
+
+
+def _bytes_of(spec: Any) -> int:
+    """About how many bytes a value of a spec holds: a word for each number."""
+    return 8 * getattr(spec, "size", 0)
 
 
 def drop_dead(wengert: ScannedList, last: int, collecting: bool) -> tuple[int, int]:

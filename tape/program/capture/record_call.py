@@ -224,10 +224,10 @@ def _record_once(
         settle_constants(trace)
         again = tuples_again(tree, around.seen, (args, kwargs))
         results = Results(structure, leaves, rows.kinds, shown, again, layouts)
-        ordered = trace.ordered or depends
-        layout = layout_of(given) if ordered or layouts else None
+        layout = layout_of(given) if trace.ordered or depends or layouts else None
         computed = trace.computing.peak
-        return RecordedCall(listing_of(trace, rows.numbers), results, before, ordered, layout, computed, trace.historic)
+        listing = listing_of(trace, rows.numbers)
+        return RecordedCall(listing, results, before, trace.ordered, layout, computed, trace.historic)
     except BaseException:
         before.put_back()
         raise
