@@ -76,6 +76,13 @@ def _is_in_rows(x: Any) -> bool:
     return bool(x.flags.c_contiguous) if kind is np.ndarray else not isinstance(x, (Tensor, np.ndarray, Face))
 
 
+def _is_made_in_rows(x: Tensor) -> bool:
+    """Whether all that a tensor is made of is known to lie in row-major order."""
+    if type(x) is Tensor:
+        return bool(x._data.flags.c_contiguous)
+    return all(type(part) is Tensor and part._data.flags.c_contiguous for part in x._components())
+
+
 def _lay(z: Tensor, how: str, operands: Iterable[Any]) -> None:
     if how == COLUMNS:
         lie_within(z, by_columns(z._spec.ndim))
@@ -132,13 +139,18 @@ def laid_as_target(g: Any, x: Tensor) -> Any:
     So it does whichever way it was computed.  It is a copy if it lies otherwise, since others may hold it, or repeats
     a number.
     """
-    if g is None or not x._spec.ndim or (type(g) is type(x) is Tensor and _is_in_rows(g) and _is_in_rows(x)):
+    if g is None or not x._spec.ndim:
+        return g
+    is_in_rows = _is_made_in_rows(g)
+    if is_in_rows and _is_made_in_rows(x):
         return g
     steps = _strides(x)
     if steps is None:
         next(x._components())._leave_layout_open()
         return g
-    order = order_without_gaps(_outlined(x._spec, steps))
+    order = order_without_gaps(x._data if type(x) is Tensor else _outlined(x._spec, steps))
+    if is_in_rows and order is None:
+        return g
     found = [(part._spec, part._steps()) for part in g._components()]
     fits = all(known is None or lies_in(_outlined(spec, known), _behind(order, spec.ndim)) for spec, known in found)
     with enable_grad():  # as the sweep that made it, if it has a history
