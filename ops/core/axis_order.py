@@ -112,8 +112,18 @@ def _for_each_axis(ndim: int, index: tuple[Any, ...]) -> list[Any]:
 
 def laid_like(z: Any, *arrays: Any) -> Any:
     """What was computed of some arrays element by element, in the order that they decide; a copy if need be."""
+    if z.flags.f_contiguous and _lie_by_columns(z.shape, arrays):
+        return z
     order = _order_like(z.shape, tuple([(x.shape, x.strides) for x in arrays if isinstance(x, np.ndarray)]))
     return z if lies_in(z, order) else copied_in(order, z)
+
+
+def _lie_by_columns(shape: tuple[int, ...], arrays: tuple[Any, ...]) -> bool:
+    """Whether all of some arrays have a shape, and lie in the opposite of row-major order."""
+    for x in arrays:
+        if type(x) is not np.ndarray or x.shape != shape or not x.flags.f_contiguous:
+            return False
+    return True
 
 
 @lru_cache(1 << 12)

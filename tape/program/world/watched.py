@@ -121,6 +121,7 @@ class Space:
         names: the names that count, beside those that every object is asked for.
         whole: whether all names count.
         attributes: whether what is read of objects by name counts.
+        copied: what its count of changes was when it was copied.
         copy: what was in it; once it is known what counts, `LET_GO` for the rest, which is not kept alive.
         counted: whether it counts its changes.
         tag: what its count of changes was when it held just this.
@@ -132,6 +133,7 @@ class Space:
         "address",
         "attributes",
         "busy",
+        "copied",
         "copy",
         "count",
         "counted",
@@ -147,12 +149,13 @@ class Space:
         self.mapping, self.owner, self.shared = mapping, owner, shared
         self.names: set[str] = set()
         self.whole = self.attributes = False
-        self.copy = dict(dict.items(mapping))
         self.busy = 0
         self.address = id(mapping) + _TAG
         self.counted = TAGS and (IN_OBJECTS or not _word(id(mapping) + _VALUES).value)
         self.count = _word(self.address) if self.counted else ctypes.c_uint64(0)
-        self.tag = ctypes.c_uint64(self.count.value)
+        self.copied = self.count.value  # before it is copied: what another thread does meanwhile counts as later
+        self.tag = ctypes.c_uint64(self.copied)
+        self.copy = dict.copy(mapping)  # as a dict does it, whatever a class derived from it says
 
     def word(self) -> Word | None:
         return (self.count, self.tag.value) if self.counted else None
@@ -219,8 +222,23 @@ def keep_what_counts(spaces: Iterable[Space]) -> None:
         if space.whole:
             continue
         known, read = space.copy, list(filter(space.counts, space.copy)) if space.attributes else space.names
-        space.copy = dict.fromkeys(known, LET_GO)
+        space.copy = dict.fromkeys(known, LET_GO) if not space.counted else _names_at(space.copied, known).copy()
         space.copy.update([(name, known[name]) for name in read if name in known])
+
+
+_NAMES: dict[int, dict[Any, Any]] = {}
+"""By count of changes, which no two states of any dicts share, the names in a dict then."""
+MOST_NAMES = 64
+
+
+def _names_at(tag: int, known: dict[Any, Any]) -> dict[Any, Any]:
+    """The names in a dict, copied when changes were counted to some number, with `LET_GO` under each."""
+    found = _NAMES.get(tag)
+    if found is None:
+        if len(_NAMES) >= MOST_NAMES:
+            _NAMES.clear()
+        found = _NAMES[tag] = dict.fromkeys(known, LET_GO)
+    return found
 
 
 def is_given(name: str, value: Any) -> bool:
