@@ -120,10 +120,7 @@ def laid_like(z: Any, *arrays: Any) -> Any:
 
 def _lie_by_columns(shape: tuple[int, ...], arrays: tuple[Any, ...]) -> bool:
     """Whether all of some arrays have a shape, and lie in the opposite of row-major order."""
-    for x in arrays:
-        if type(x) is not np.ndarray or x.shape != shape or not x.flags.f_contiguous:
-            return False
-    return True
+    return all(type(x) is np.ndarray and x.shape == shape and x.flags.f_contiguous for x in arrays)
 
 
 @lru_cache(1 << 12)
