@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 from entries import at_once, compiled, entered  # noqa: F401  (at_once is a fixture)
@@ -168,3 +171,56 @@ def test_settings_of_floating_point_errors():
             assert raising.calm.value == (0 if raising.STATE is None else id(raising.STATE.get()))
             assert entered(fast, 3.0) == 6.0
         assert entered(fast, 3.0) == 6.0
+
+
+OTHERWISE = {
+    "transposed": lambda w: w.T,
+    "backwards": lambda w: w[::-1],
+    "every other": lambda w: w[:, ::2],
+    "repeated": lambda w: np.broadcast_to(w[0], (3, 4)) if type(w) is np.ndarray else w[0].expand(3, 4),
+}
+
+
+@pytest.mark.parametrize("kind", [np.array, tape.tensor])
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_what_is_around_may_lie_otherwise_than_in_rows(name, kind):
+    """An entry is made, gives what is there now, and leaves none of its copies behind."""
+    view, around = OTHERWISE[name], kind(np.arange(12.0).reshape(3, 4))
+    seen = view(around)
+
+    def function(x):
+        return (x * view(around)).sum(), x * seen
+
+    x = kind(np.ones(seen.shape))
+    fast = compiled(function, x)
+    for step in range(3):
+        around += step
+        for _ in range(3):
+            fast(x)
+        found = entered(fast, x)
+        assert found is not NotImplemented
+        for part, expected in zip(found, function(x)):
+            np.testing.assert_array_equal(np.asarray(part), np.asarray(expected))
+    assert memory_of(lambda: entered(fast, x)) < 20_000
+
+
+def memory_of(call):
+    """Bytes that a thousand calls leave behind."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        call()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(1000):
+            call()
+        return tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+
+
+def test_copies_of_what_is_around_go_where_an_entry_refuses():
+    around = np.arange(1.0, 13.0).reshape(3, 4)
+    fast = compiled(lambda x: x / around.T if (x * around.T).sum() > 0 else -x, np.ones((4, 3)))
+    refused = -np.ones((4, 3))
+    assert entered(fast, refused) is NotImplemented
+    assert memory_of(lambda: entered(fast, refused)) < 20_000

@@ -152,15 +152,24 @@ class EntryWriter(Instructions):
 
     def array(self, thing: str, shape: Sequence[int], dtype: np.dtype[Any]) -> str:
         """Where a plain array of that shape and dtype has its elements."""
+        self.fits(thing, shape, dtype)
+        flags = self.say(f"and i32 {self.load(thing, ARRAY_FLAGS, 'i32')}, {PLAIN_ARRAY}")
+        self.require_equal(flags, PLAIN_ARRAY, "i32")
+        return self.load(thing, ARRAY_DATA)
+
+    def fits(self, thing: str, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
+        """Go on only if something is an array of that shape and dtype, however it lies in memory."""
         self.require(self.is_a(thing, np.ndarray))
         self.require_equal(self.load(thing, ARRAY_NDIM, "i32"), len(shape), "i32")
         self.require_equal(self.load(thing, ARRAY_DESCR), self.thing(dtype))
-        flags = self.say(f"and i32 {self.load(thing, ARRAY_FLAGS, 'i32')}, {PLAIN_ARRAY}")
-        self.require_equal(flags, PLAIN_ARRAY, "i32")
         dims = self.load(thing, ARRAY_DIMS)
         for k, n in enumerate(shape):
             self.require_equal(self.load(dims, 8 * k), n)
-        return self.load(thing, ARRAY_DATA)
+
+    def in_rows(self, thing: str) -> tuple[str, str]:
+        """A copy of an array in row-major order, to be dropped, and where its elements are."""
+        made = self.applied(np.ascontiguousarray, self.again(thing))
+        return made, self.load(made, ARRAY_DATA)
 
     def number(self, thing: str, dtype: np.dtype[Any]) -> str:
         """Where a number of that dtype is, NumPy's scalar or an array without axes."""

@@ -84,6 +84,7 @@ class _Way:
     Attributes:
         values: by source, what is there before the kernels run: inputs by number, constants by −1 minus the record.
         things: the inputs as objects.
+        otherwise: by source, constants that do not lie in rows; `copies` are those of a call that do.
         block, given: the memory that the kernels run in, and by place in the plan's list, to which they write results.
         whole: by region, the results that are written into the arrays that the caller gets; `made` are these.
         busy: of a program that lets other threads run, whether the memory is in use; `held` are the arrays in use.
@@ -93,6 +94,8 @@ class _Way:
         self.write, self.program, self.replay = writer, program, program.replay
         self.values: dict[int, EntryValue] = {}
         self.things: list[str] = []
+        self.otherwise: dict[int, str] = {}
+        self.copies: list[str] = []
         self.conditions = Conditions(writer)
         self.alive: list[Any] = []
         work = sum(map(work_of, self.replay.steps))
@@ -132,6 +135,8 @@ class _Way:
         self._run()
         w.store(w.add(w.load(w.known(counter)), 1), w.known(counter))
         made = self._results(self.program.results)
+        for copy in self.copies:
+            w.perform("Py_DecRef", copy)
         if self.busy is not None:
             w.store("0", w.known(ctypes.addressof(self.busy)))
         w.give(made)
@@ -208,11 +213,24 @@ class _Way:
 
     def _tensor(self, thing: str, spec: Spec) -> EntryValue:
         """A tensor without history."""
+        self._without_history(thing, spec)
+        return self._numeric(self.write.slot(thing, "_data"), spec)
+
+    def _without_history(self, thing: str, spec: Spec) -> None:
         if spec.tensor is not Tensor:
             raise Unsuited
         self.write.require(self.write.is_a(thing, Tensor))
         self.write.require_same(self.write.slot(thing, "_node"), None)
-        return self._numeric(self.write.slot(thing, "_data"), spec)
+
+    def _captured(self, source: int, thing: str, array: np.ndarray, spec: Spec) -> EntryValue:
+        """An array of the list's; one that does not lie in rows, such as a transposed one, is copied at each call."""
+        if array.flags.c_contiguous:
+            return self._numeric(thing, spec)
+        if not spec.dtype.isnative:
+            raise Unsuited
+        self.write.fits(thing, spec.shape, spec.dtype)
+        self.otherwise[source] = thing
+        return EntryValue(0, spec)
 
     def _constants(self) -> None:
         """What the list captured, or knows."""
@@ -223,9 +241,11 @@ class _Way:
                 continue
             spec, thing = self.replay.listing.spec_of(k), self.write.thing(constant)
             if type(constant) is np.ndarray:
-                self.values[-1 - k] = self._numeric(thing, spec)
+                self.values[-1 - k] = self._captured(-1 - k, thing, constant, spec)
             elif isinstance(constant, Tensor):
-                self.values[-1 - k] = self._tensor(thing, spec)
+                self._without_history(thing, spec)
+                data = self.write.slot(thing, "_data")
+                self.values[-1 - k] = self._captured(-1 - k, data, constant._data, spec)
             elif isinstance(constant, SETTLED):
                 self.values[-1 - k] = EntryValue(0, spec, thing)
             else:
@@ -236,6 +256,10 @@ class _Way:
         w, plan, block = self.write, self.plan, self.block
         if self.busy is not None:
             w.require_equal(w.load(w.known(ctypes.addressof(self.busy))), 0)
+        for source, thing in self.otherwise.items():  # nothing is refused between here and where they go away
+            copy, elements = w.in_rows(thing)
+            self.copies.append(copy)
+            self.values[source] = self.values[source]._replace(address=elements)
         for region, number in self.whole.items():
             wanted = plan.results[number].spec
             self.made[number], elements = w.new_array(wanted.shape, wanted.dtype)
@@ -255,7 +279,7 @@ class _Way:
         finished = w.say(f"and i1 {w.test('eq', done, plan.count)}, {self._without_errors()}")
         if saved is not None:
             self._go_on_alone(saved, finished)
-        w.require_or_drop(finished, list(self.made.values()))
+        w.require_or_drop(finished, [*self.made.values(), *self.copies])
 
     def _without_errors(self) -> str:
         """Whether no flag of the processor tells of a floating-point error that is heeded."""

@@ -44,7 +44,7 @@ def _unreachable(trace: Trace, where: list[int]) -> list[int]:
         held[k] += 1
     kinds = [type(x) for x in nodes]
     reached = [
-        kind not in (*KINDS, ViewStep) or _holders(nodes, k) > held[k] + (k < len(where))
+        kind not in (*KINDS, ViewStep, tuple) or _holders(nodes, k) > held[k] + (k < len(where))
         for k, kind in enumerate(kinds)
     ]
     pairs = [(k, part) for k, parts in enumerate(edges) for part in parts]
@@ -79,8 +79,8 @@ def _parts(x: Any) -> Iterable[Any]:
         return [
             part for part in (value_in(x), getattr(x, "_of", None)) if isinstance(part, (np.ndarray, tuple, Tensor))
         ]
-    if isinstance(x, ViewStep):
-        return [x.parent]
+    if isinstance(x, tuple):  # of a view, whose parent comes first
+        return [part for part in x[:1] if isinstance(part, Tensor)]
     return [x.base] if isinstance(x, np.ndarray) and x.base is not None else []
 
 

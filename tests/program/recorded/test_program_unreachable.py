@@ -31,6 +31,8 @@ MADE = {
     "view": lambda x: x * np.arange(6.0)[::2],
     "two views": lambda x: two_views(x, np.arange(6.0)),
     "tensor": lambda x: x * tape.tensor([1.0, 2.0, 3.0]),
+    "view of a tensor": lambda x: x * tape.tensor(2.0).expand(3),
+    "views of a tensor": lambda x: x * tape.ones(2, 4).t()[1:, 0] * tape.arange(3.0).flip(0).view(3),
     "hessian": tape.func.hessian(lambda x: (np.sin(x) * x[0]).sum()),
 }
 
@@ -48,6 +50,8 @@ HELD = {
     "memory": lambda x: x * keep(np.arange(3.0), lambda a: a.data),
     "tensor": lambda x: x * keep(tape.tensor([1.0, 2.0, 3.0])),
     "other view of a tensor": lambda x: x * keep(tape.tensor([1.0, 2.0, 3.0]), lambda t: t[1:]),
+    "view of a view that is held": lambda x: x * keep(tape.ones(2, 4).t())[1:, 0],
+    "view of a tensor that is held": lambda x: x * keep(tape.tensor([[1.0, 2.0, 3.0]]), lambda t: t.view(3)).view(3),
     "twin of a tensor": lambda x: x * keep(tape.tensor([1.0, 2.0, 3.0]), lambda t: t.detach()),
     "numbers of a tensor": lambda x: x * keep(tape.tensor([1.0, 2.0, 3.0]), lambda t: t.numpy()),
     "tensor on an array": lambda x: x * tape.from_numpy(keep(np.arange(3.0))),
