@@ -53,7 +53,7 @@ def require_nothing_beside(container: Any) -> None:
     if kind in BUILT or _is_plain_tuple(kind):
         return
     try:
-        again = _made(kind, container, container.values() if isinstance(container, dict) else container)
+        again = made_of(kind, container, container.values() if isinstance(container, dict) else container)
         same = _content(again) == _content(container)
     except Exception:
         same = False
@@ -157,10 +157,10 @@ def _build(structure: Structure, leaves: Iterator[Any]) -> Any:
     if kind is None:
         return next(leaves)
     parts = [_build(inside, leaves) for inside in structure.inside]
-    return _made(kind, structure.keys, parts)
+    return made_of(kind, structure.keys, parts)
 
 
-def _made(kind: Any, keys: Iterable[Any], parts: Iterable[Any]) -> Any:
+def made_of(kind: Any, keys: Iterable[Any], parts: Iterable[Any]) -> Any:
     """A container with these in it; of a dict, under these keys."""
     if issubclass(kind, dict):
         return kind(zip(keys, parts))
@@ -202,7 +202,7 @@ def build_again(structure: Structure, leaves: Iterable[Any], again: Again, argum
         if part.container is None:
             return next(following)
         number = next(numbers) if issubclass(part.container, tuple) and part.inside else -1
-        container = _made(part.container, part.keys, [of(inside) for inside in part.inside])
+        container = made_of(part.container, part.keys, [of(inside) for inside in part.inside])
         if number in again:
             known = again[number]
             container = made.get(known, container) if type(known) is int else known
@@ -224,8 +224,8 @@ def _transformed(function: Callable[[Any], Any], tree: Any) -> Any:
     if kind not in BUILT:
         require_nothing_beside(tree)
     if isinstance(tree, dict):
-        return _made(kind, tree, _parts(function, tree.values()))
-    return _made(kind, (), map(function, tree) if NUMBERS.issuperset(map(type, tree)) else _parts(function, tree))
+        return made_of(kind, tree, _parts(function, tree.values()))
+    return made_of(kind, (), map(function, tree) if NUMBERS.issuperset(map(type, tree)) else _parts(function, tree))
 
 
 def _parts(function: Callable[[Any], Any], parts: Iterable[Any]) -> list[Any]:

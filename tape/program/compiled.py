@@ -222,8 +222,8 @@ class CompiledFunction(Generic[P, R]):
             return
         if paths.history is not None and any(paths.history[1:]):
             return  # an entry takes tensors that require no grad
-        if paths.layout in (None, True):  # an entry takes arrays in row-major order alone
-            path.shortcut.look(path.program, call.key, arguments, [self._surroundings, *paths.around])
+        around = [self._surroundings, *paths.around]
+        path.shortcut.look(path.program, call.key, arguments, around, paths.layout is not None)
 
     def _record(self, args: Any, kwargs: Any, call: CallArguments, paths: Paths, last: Any, missed: Any) -> Any:
         """A call that is recorded, as one more path, and replayed; or else runs as it is."""

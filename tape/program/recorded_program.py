@@ -186,8 +186,8 @@ class Program(Native, Display):
             raise TypeError(difference(self.key, call.key))
         self._check_layout(given)
         results = self.run(given, (args, kwargs))
-        if given is call.given and self.layout in (None, True):  # an entry takes arrays in row-major order alone
-            self._shortcut.look(self, call.key, (args, kwargs))
+        if given is call.given:
+            self._shortcut.look(self, call.key, (args, kwargs), as_they_lie=self.layout is not None)
         return results
 
     def _check_layout(self, given: Sequence[Any]) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import math
 import sys
 import threading
 import weakref
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
 from entries import at_once, compiled, entered  # noqa: F401  (at_once is a fixture)
 
 import tape
+from tape.base.tree import leaves_of
 
 
 def alike(found, expected):
@@ -29,7 +32,8 @@ def alike(found, expected):
         np.testing.assert_array_equal(found, expected)
 
 
-VECTOR = np.array([0.5, -1.5, 2.0])
+VECTOR, MATRIX = np.array([0.5, -1.5, 2.0]), np.arange(9.0).reshape(3, 3) ** 2 + np.eye(3)
+Pair = namedtuple("Pair", "first second")
 
 CALLS = {
     "floats": (lambda x, y: (x * y, x - y), (0.5, 2.0), (1.5, -3.0)),
@@ -47,6 +51,11 @@ CALLS = {
     ),
     "what is no number": (lambda x, n, s: x**n if s == "power" else x, (2.0, 3, "power"), (5.0, 3, "power")),
     "one result twice": (lambda x: (y := x * x, y, [y]), (VECTOR,), (VECTOR + 1,)),
+    "numbers of Python": (lambda x: (math.sin(x), [math.exp(x) * x, x * 2]), (0.5,), (1.5,)),
+    "an array without axes as a result": (lambda x: (np.asarray(x.sum()), x * 2), (VECTOR,), (VECTOR + 1,)),
+    "a named tuple": (np.linalg.slogdet, (MATRIX,), (MATRIX + 1,)),
+    "named tuples in others": (lambda x: Pair([np.linalg.qr(x)], Pair(x * 2, None)), (MATRIX,), (MATRIX * 2,)),
+    "a dict in its order": (lambda x: OrderedDict(b=x * 2, a=x.sum()), (VECTOR,), (VECTOR + 1,)),
     "gradients": (tape.func.grad_and_value(lambda x, y: x * x * y, argnums=(0, 1)), (0.5, 2.0), (1.5, -3.0)),
 }
 
@@ -97,6 +106,41 @@ def test_an_entry_refuses_what_it_was_not_made_for(name):
     fast = compiled(function, *first)
     assert entered(fast, *then) is NotImplemented
     np.testing.assert_array_equal(fast(*then), function(*then))
+
+
+OTHERWISE = {
+    "by columns": np.asfortranarray,
+    "a part": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "backwards": lambda x: x[::-1].copy()[::-1],
+    "repeated": lambda x: np.broadcast_to(x[0], x.shape),
+}
+LOOKING = {
+    "at none": lambda x, y: (x * y).sum(),
+    "in a result": lambda x, y: (x * y, x @ y),
+    "in what is shared": lambda x, y: (x.reshape(-1), y),
+}
+
+
+@pytest.mark.parametrize("kind", [np.asarray, tape.tensor])
+@pytest.mark.parametrize("looking", LOOKING)
+@pytest.mark.parametrize("name", OTHERWISE)
+def test_arguments_that_lie_otherwise_than_in_rows(name, looking, kind):
+    """The entry is for what lies so; the general way takes what lies in rows, and the other way round."""
+    function, lying = LOOKING[looking], OTHERWISE[name]
+    x, y = np.arange(9.0).reshape(3, 3), np.arange(9.0, 18.0).reshape(3, 3)
+    fast = tape.compile(function, tier="optimised", threads=1)
+    for step in range(12):
+        given = [kind(lying(x + step) if step % 4 < 3 else x - step), kind(y)]
+        if kind is tape.tensor and step % 4 < 3:
+            given[0] = tape.from_numpy(lying(x + step).copy("K") if name == "repeated" else lying(x + step))
+        found, expected = fast(*given), function(*given)
+        for one, other in zip(leaves_of(found), leaves_of(expected), strict=True):
+            assert type(one) is type(other)
+            np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+            assert np.asarray(one).strides == np.asarray(other).strides
+            assert np.shares_memory(np.asarray(one), np.asarray(given[0])) == np.shares_memory(
+                np.asarray(other), np.asarray(given[0])
+            )
 
 
 class Special(np.ndarray):

@@ -21,8 +21,8 @@ import numpy as np
 from ...base.tensor import Tensor
 from .instructions import Instructions
 from ..machine.object_layout import (
-    ARRAY_DATA, ARRAY_DESCR, ARRAY_DIMS, ARRAY_FLAGS, ARRAY_NDIM, LIST_ITEMS, PLAIN_ARRAY, SCALAR_VALUE, TUPLE_ITEMS,
-    TYPE, slot_offset, words,
+    ARRAY_DATA, ARRAY_DESCR, ARRAY_DIMS, ARRAY_FLAGS, ARRAY_NDIM, ARRAY_STRIDES, LIST_ITEMS, PLAIN_ARRAY, SCALAR_VALUE,
+    TUPLE_ITEMS, TYPE, slot_offset, words,
 )  # fmt: skip
 
 CONTENT = LENGTH = 16
@@ -166,6 +166,12 @@ class EntryWriter(Instructions):
         for k, n in enumerate(shape):
             self.require_equal(self.load(dims, 8 * k), n)
 
+    def lies(self, thing: str, strides: Sequence[int]) -> None:
+        """Go on only if an array of as many axes has these strides."""
+        found = self.load(thing, ARRAY_STRIDES)
+        for k, step in enumerate(strides):
+            self.require_equal(self.load(found, 8 * k), step)
+
     def in_rows(self, thing: str) -> tuple[str, str]:
         """A copy of an array in row-major order, to be dropped, and where its elements are."""
         made = self.applied(np.ascontiguousarray, self.again(thing))
@@ -191,11 +197,11 @@ class EntryWriter(Instructions):
         self.perform("Py_DecRef", thing)
         return made
 
-    def new_number(self, address: str, dtype: np.dtype[Any]) -> str:
-        """NumPy's scalar of the number at an address."""
+    def new_number(self, address: str, dtype: np.dtype[Any], type_of: type) -> str:
+        """The number at an address as NumPy's scalar, or as a float."""
         kind = f"i{8 * dtype.itemsize}"
         value = self.load(address, 0, kind)
-        made = self.made(self.call(allocator(dtype.type), self.thing(dtype.type), "0"))
+        made = self.made(self.call(allocator(type_of), self.thing(type_of), "0"))
         self.store(value, made, SCALAR_VALUE, kind)
         return made
 

@@ -21,7 +21,7 @@ from ...base.untraced import UNCOUNTED
 TYPE = 8
 LIST_ITEMS = 24
 INT_TAG, INT_DIGITS = 16, 24
-ARRAY_DATA, ARRAY_NDIM, ARRAY_DIMS, ARRAY_DESCR, ARRAY_FLAGS = 16, 24, 32, 56, 64
+ARRAY_DATA, ARRAY_NDIM, ARRAY_DIMS, ARRAY_STRIDES, ARRAY_DESCR, ARRAY_FLAGS = 16, 24, 32, 40, 56, 64
 SCALAR_VALUE = 16
 DIGIT_SHIFT = 0 if sys.version_info < (3, 12) else 3
 PLAIN_ARRAY = 0x1 | 0x100
@@ -74,7 +74,7 @@ def _arrays_hold() -> bool:
 def _dims_address(array: np.ndarray) -> int:
     """Address of an array's shape, as NumPy's own ctypes view of it would not tell: by its content."""
     address = words(array)[ARRAY_DIMS // 8]
-    strides = words(array)[ARRAY_DIMS // 8 + 1]
+    strides = words(array)[ARRAY_STRIDES // 8]
     return address if strides == address + 8 * array.ndim else 0
 
 

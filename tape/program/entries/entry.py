@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +19,13 @@ from ...base.jit_door import jitted
 from ...base.rooms import opened
 from ...base.spec import OfArray, Spec, spec
 from ...base.tensor import Tensor
-from ...base.tree import Structure, leaves_of, structure_of
+from ...base.tree import Structure, leaves_of, made_of, structure_of
 from ...jit.machine.frames import WORD, address_of
 from ...jit.machine.regions import REFUSED
 from ...recording.recorder import wrap
 from ...recording.wengert import current
 from ..capture.laid_results import laying
-from ..capture.results import ARRAY, TENSOR, OutputPlace, Results, SharedResult
+from ..capture.results import PYTHON, TENSOR, WITHOUT_AXES, OutputPlace, Results, SharedResult
 from ..capture.signature import Fixed, varying
 from ..plans.plan_steps.plan_places import contiguous
 from ..plans.replay import KernelStep, making
@@ -46,13 +47,15 @@ REAL = np.dtype(np.float64), np.dtype(np.float32)
 FLOAT = spec((), np.dtype(np.float64))
 
 
-def entry_of(program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings]) -> tuple[Entry | None, Any]:
-    """The entry to a program and the regions of its block, None if there is none for it."""
+def entry_of(
+    program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings], as_they_lie: bool = False
+) -> tuple[Entry | None, Any]:
+    """The entry to a program and the regions of its block, None if there is none for it (see `Shortcut.look`)."""
     jit = jitted("emission.entry_code")
     if jit is None or not jit.holds() or program.captures:
         return None, None
     try:
-        way = _Way(jit.EntryWriter(), program)
+        way = _Way(jit.EntryWriter(), program, as_they_lie)
         return way.entry(key, call, around), way.block.regions
     except Unsuited:
         return None, None
@@ -84,14 +87,15 @@ class _Way:
     Attributes:
         values: by source, what is there before the kernels run: inputs by number, constants by −1 minus the record.
         things: the inputs as objects.
-        otherwise: by source, constants that do not lie in rows; `copies` are those of a call that do.
+        as_they_lie: whether arguments must lie in memory as those at hand do.
+        otherwise: by source, what does not lie in rows, as a transposed matrix; `copies` are those of a call that do.
         block, given: the memory that the kernels run in, and by place in the plan's list, to which they write results.
         whole: by region, the results that are written into the arrays that the caller gets; `made` are these.
         busy: of a program that lets other threads run, whether the memory is in use; `held` are the arrays in use.
     """
 
-    def __init__(self, writer: Any, program: Any):
-        self.write, self.program, self.replay = writer, program, program.replay
+    def __init__(self, writer: Any, program: Any, as_they_lie: bool):
+        self.write, self.program, self.replay, self.as_they_lie = writer, program, program.replay, as_they_lie
         self.values: dict[int, EntryValue] = {}
         self.things: list[str] = []
         self.otherwise: dict[int, str] = {}
@@ -149,12 +153,12 @@ class _Way:
             raise Unsuited
         names = [*self._names(structure.inside[0], self.write.first)]
         names += self._names(structure.inside[1], self.write.second)
-        given = []
+        given: list[EntryValue] = []
         for thing, part, leaf in zip(names, parts, leaves):
             if isinstance(part, Fixed):
                 self._fixed(thing, part, leaf)
             else:
-                given.append(self._varying(thing, part))
+                given.append(self._varying(len(given), thing, part, leaf))
                 self.things.append(thing)
         self.values = dict(enumerate(given))
 
@@ -188,47 +192,40 @@ class _Way:
             raise Unsuited
         self.conditions.same(thing, leaf)
 
-    def _varying(self, thing: str, part: Any) -> EntryValue:
+    def _varying(self, source: int, thing: str, part: Any, leaf: Any) -> EntryValue:
         """An argument that varies."""
         if part is float:
             self.write.require(self.write.is_a(thing, float))
             return EntryValue(self.write.value(thing), FLOAT, thing)
         if isinstance(part, OfArray):
             self.write.require(self.write.is_a(thing, np.ndarray))
-            return self._numeric(thing, spec(part.shape, part.dtype))
+            return self._lying(source, thing, leaf, spec(part.shape, part.dtype), self.as_they_lie)
         if isinstance(part, Spec):
             if not part.shape:
                 self.write.require(self.write.is_a(thing, part.dtype.type))
-            return self._numeric(thing, part)
-        return self._tensor(thing, part[0])
+            return self._lying(source, thing, leaf, part, self.as_they_lie)
+        return self._tensor(source, thing, leaf, part[0], self.as_they_lie)
 
-    def _numeric(self, thing: str, spec: Spec) -> EntryValue:
-        """A number or array of NumPy's."""
-        if not spec.dtype.isnative:
-            raise Unsuited
-        self.held.append(thing)
-        number = spec.shape == () and spec.dtype in REAL
-        address = self.write.number(thing, spec.dtype) if number else self.write.array(thing, spec.shape, spec.dtype)
-        return EntryValue(address, spec)
-
-    def _tensor(self, thing: str, spec: Spec) -> EntryValue:
+    def _tensor(self, source: int, thing: str, tensor: Tensor, spec: Spec, as_it_lies: bool = False) -> EntryValue:
         """A tensor without history."""
-        self._without_history(thing, spec)
-        return self._numeric(self.write.slot(thing, "_data"), spec)
-
-    def _without_history(self, thing: str, spec: Spec) -> None:
         if spec.tensor is not Tensor:
             raise Unsuited
         self.write.require(self.write.is_a(thing, Tensor))
         self.write.require_same(self.write.slot(thing, "_node"), None)
+        return self._lying(source, self.write.slot(thing, "_data"), tensor._data, spec, as_it_lies)
 
-    def _captured(self, source: int, thing: str, array: np.ndarray, spec: Spec) -> EntryValue:
-        """An array of the list's; one that does not lie in rows, such as a transposed one, is copied at each call."""
-        if array.flags.c_contiguous:
-            return self._numeric(thing, spec)
+    def _lying(self, source: int, thing: str, value: Any, spec: Spec, as_it_lies: bool = False) -> EntryValue:
+        """A number or array of NumPy's, of which one is at hand; what does not lie in rows is copied at each call."""
         if not spec.dtype.isnative:
             raise Unsuited
+        if not isinstance(value, np.ndarray) or value.flags.c_contiguous:
+            self.held.append(thing)
+            number = spec.shape == () and spec.dtype in REAL
+            at = self.write.number(thing, spec.dtype) if number else self.write.array(thing, spec.shape, spec.dtype)
+            return EntryValue(at, spec)
         self.write.fits(thing, spec.shape, spec.dtype)
+        if as_it_lies:
+            self.write.lies(thing, value.strides)
         self.otherwise[source] = thing
         return EntryValue(0, spec)
 
@@ -241,11 +238,9 @@ class _Way:
                 continue
             spec, thing = self.replay.listing.spec_of(k), self.write.thing(constant)
             if type(constant) is np.ndarray:
-                self.values[-1 - k] = self._captured(-1 - k, thing, constant, spec)
+                self.values[-1 - k] = self._lying(-1 - k, thing, constant, spec)
             elif isinstance(constant, Tensor):
-                self._without_history(thing, spec)
-                data = self.write.slot(thing, "_data")
-                self.values[-1 - k] = self._captured(-1 - k, data, constant._data, spec)
+                self.values[-1 - k] = self._tensor(-1 - k, thing, constant, spec)
             elif isinstance(constant, SETTLED):
                 self.values[-1 - k] = EntryValue(0, spec, thing)
             else:
@@ -329,9 +324,7 @@ class _Way:
         w, shown = self.write, results.shown
         own = [x for i, x in enumerate(results.leaves) if isinstance(x, OutputPlace) and i not in shown]
         numbers = sorted({x.number for x in own})
-        made = {number: self.made.get(number) or self._result(self.plan.results[number]) for number in numbers}
-        if any(results.kinds[number] not in (ARRAY, TENSOR) for number in numbers):
-            raise Unsuited
+        made = {number: self.made.get(number) or self._result(number) for number in numbers}
         for number, strides in results.layouts:
             spec = self._spec(self.plan.results[number]) if number in made else None
             if spec is not None and not contiguous(spec.shape, strides, spec.dtype.itemsize):
@@ -361,18 +354,20 @@ class _Way:
     def _spec(self, found: Any) -> Spec:
         return self.values[found.source].spec if isinstance(found, Raw) else found.spec
 
-    def _result(self, found: Any) -> str:
-        w = self.write
+    def _result(self, number: int) -> str:
+        w, found, kind = self.write, self.plan.results[number], self.program.results.kinds[number]
         if isinstance(found, Raw) and self.values[found.source].thing is not None:
+            if kind == WITHOUT_AXES or (kind == PYTHON and found.source < 0):
+                raise Unsuited
             return str(w.again(self.values[found.source].thing))
         spec, address = self._spec(found), self._address(found)
-        if spec.shape:
+        if spec.shape or kind == WITHOUT_AXES:
             return str(w.copied(address, spec.shape, spec.dtype, spec.nbytes))
-        if spec.dtype == np.bool_:
+        if spec.dtype == np.bool_ and kind != PYTHON:
             return str(w.new_truth(address))
-        if spec.dtype not in REAL:
+        if spec.dtype not in REAL or (kind == PYTHON and spec.dtype != FLOAT.dtype):
             raise Unsuited
-        return str(w.new_number(address, spec.dtype))
+        return str(w.new_number(address, spec.dtype, float if kind == PYTHON else spec.dtype.type))
 
     def _built(self, structure: Structure, leaves: Iterator[str]) -> str:
         kind = structure.container
@@ -383,7 +378,7 @@ class _Way:
             return str(self.write.new_dict(structure.keys, inside))
         if kind in (tuple, list):
             return str(self.write.new_items(kind, inside))
-        raise Unsuited
+        return str(self.write.applied(partial(made_of, kind, structure.keys), self.write.new_items(tuple, inside)))
 
 
 def records_gradients() -> bool:
@@ -423,12 +418,16 @@ class Shortcut:
         self._regions: Any = None
         self._until = 0, 0, False
 
-    def look(self, program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings] = ()) -> None:
+    def look(
+        self, program: Any, key: Any, call: tuple[Any, Any], around: Sequence[Surroundings] = (),
+        as_they_lie: bool = False,
+    ) -> None:  # fmt: skip
         """Make the entry if it is time, after a call that went the general way.
 
         Args:
             key, call: the call's arguments, and what a program for them is for.
             around: what must be unchanged.
+            as_they_lie: whether arguments must lie in memory as these do.
         """
         if program.replays < PAYS:
             return
@@ -437,7 +436,7 @@ class Shortcut:
         if until != self._until:
             self._until = until
             with making("its entry"):
-                self.entry, self._regions = entry_of(program, key, call, around)
+                self.entry, self._regions = entry_of(program, key, call, around, as_they_lie)
 
     def missed(self) -> int:
         """The number of the guard for which the entry refused a call just now, −1 if that was for something else."""
