@@ -221,6 +221,14 @@ class EntryWriter(Instructions):
         self.call(MOVE, elements, address, str(nbytes))
         return made
 
+    def turned(self, address: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
+        """A fresh array that lies by columns, with what is at an address by rows: an instruction for each element."""
+        made = self.made(self.python("PyObject_Call", self.thing(np.empty), self.thing((shape, dtype, "F")), "0"))
+        elements, kind, size = self.load(made, ARRAY_DATA), f"i{8 * dtype.itemsize}", dtype.itemsize
+        for k, place in enumerate(np.arange(np.prod(shape)).reshape(shape, order="F").ravel().tolist()):
+            self.store(self.load(address, size * k, kind), elements, size * place, kind)
+        return made
+
     def require_or_drop(self, condition: str, things: Sequence[str]) -> None:
         """Go on only if a condition holds; objects that were made for the results go away otherwise."""
         self._names += 1

@@ -90,6 +90,7 @@ class _Way:
         as_they_lie: whether arguments must lie in memory as those at hand do.
         otherwise: by source, what does not lie in rows, as a transposed matrix; `copies` are those of a call that do.
         block, given: the memory that the kernels run in, and by place in the plan's list, to which they write results.
+        turned: the results that are copied element by element, so that they lie by columns.
         whole: by region, the results that are written into the arrays that the caller gets; `made` are these.
         busy: of a program that lets other threads run, whether the memory is in use; `held` are the arrays in use.
     """
@@ -111,7 +112,10 @@ class _Way:
         self.busy = ctypes.c_int64(0) if work >= BRIEF else None
         self.held: list[str] = []
         self.block = self.replay.sweeper.block()
-        self.whole, self.made = whole_results(program.results, self.plan), dict[int, str]()
+        layouts = program.results.layouts
+        found = [(i, getattr(self.plan.results[i], "spec", None), strides) for i, strides in layouts]
+        self.turned = {i for i, spec, strides in found if is_to_be_turned(spec, strides)}
+        self.whole, self.made = whole_results(program.results, self.plan, self.turned), dict[int, str]()
         self.given: dict[int, np.ndarray] = {}
         for i, (region, wanted) in enumerate(self.plan.given):
             if region not in self.whole:
@@ -326,7 +330,7 @@ class _Way:
         numbers = sorted({x.number for x in own})
         made = {number: self.made.get(number) or self._result(number) for number in numbers}
         for number, strides in results.layouts:
-            spec = self._spec(self.plan.results[number]) if number in made else None
+            spec = self._spec(self.plan.results[number]) if number in made and number not in self.turned else None
             if spec is not None and not contiguous(spec.shape, strides, spec.dtype.itemsize):
                 made[number] = w.applied(laying(spec.shape, strides, spec.dtype.itemsize), made[number])
         made = {n: w.applied(wrap, x) if results.kinds[n] == TENSOR else x for n, x in made.items()}
@@ -361,6 +365,8 @@ class _Way:
                 raise Unsuited
             return str(w.again(self.values[found.source].thing))
         spec, address = self._spec(found), self._address(found)
+        if number in self.turned:
+            return str(w.turned(address, spec.shape, spec.dtype))
         if spec.shape or kind == WITHOUT_AXES:
             return str(w.copied(address, spec.shape, spec.dtype, spec.nbytes))
         if spec.dtype == np.bool_ and kind != PYTHON:
@@ -386,9 +392,25 @@ def records_gradients() -> bool:
     return current().recording
 
 
-def whole_results(results: Results, plan: Any) -> dict[int, int]:
-    """By region of an array that is made for each call, the number of the result that is all of it, and is wanted."""
-    wanted = {x.number for i, x in enumerate(results.leaves) if isinstance(x, OutputPlace) and i not in results.shown}
+MOST_TURNED = 64
+"""Results of more elements are turned by NumPy."""
+
+
+def is_to_be_turned(spec: Any, strides: tuple[int, ...]) -> bool:
+    """Whether a result is small and lies by columns, and so not by rows."""
+    if spec is None or not 1 < spec.size <= MOST_TURNED or spec.dtype.itemsize > WORD:
+        return False
+    shape, size = spec.shape, spec.dtype.itemsize
+    return contiguous(shape[::-1], strides[::-1], size) and not contiguous(shape, strides, size)
+
+
+def whole_results(results: Results, plan: Any, others: set[int]) -> dict[int, int]:
+    """By region of an array that is made for each call, the number of the result that is all of it, and is wanted.
+
+    Those that must lie otherwise than the steps write them, `others`, have memory of their own.
+    """
+    leaves = [x for i, x in enumerate(results.leaves) if i not in results.shown]
+    wanted = {x.number for x in leaves if isinstance(x, OutputPlace)} - others
     members: dict[int, list[int]] = {}
     for number, found in enumerate(plan.results):
         if isinstance(found, Result):
