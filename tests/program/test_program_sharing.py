@@ -1,5 +1,7 @@
 """Results of compiled functions share memory with arguments, arrays around them and each other as NumPy's do."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -412,3 +414,61 @@ def test_what_a_derivative_copies_of_its_arguments_is_a_copy_when_compiled(name,
         found, expected = fast(*mine), eager(*theirs)
         assert repr(found) == repr(expected)
         assert meetings(found, *mine) == meetings(expected, *theirs)
+
+
+LOOKS = {
+    "a part": lambda b: b[:2],
+    "nothing": lambda b: b[:0],
+    "nothing in another shape": lambda b: b[:0].reshape(0),
+    "nothing with axes": lambda b: b[:0].view(0, 4),
+    "in another shape": lambda b: b.reshape(-1),
+    "an axis more": lambda b: b.unsqueeze(0),
+    "one of several": lambda b: b.chunk(2)[0],
+    "expanded": lambda b: b.expand(2, 3),
+    "a part of a part": lambda b: b[:2].reshape(1, -1)[0],
+    "a copy": lambda b: b[:0].clone(),
+    "detached": lambda b: b[:2].detach(),
+    "two of them": lambda b: (b[:2], b[:0]),
+    "beside its base": lambda b: (b, b[:2]),
+}
+
+
+def in_terms_of(library, base, look, again):
+    """A function that looks at its argument, or at what it computes of that, where no gradients are recorded."""
+
+    def f(t):
+        b = t if base == "argument" else t * 2
+        with library.no_grad():
+            v = LOOKS[look](b)
+        return v.unsqueeze(0) if again and not isinstance(v, tuple) else v
+
+    return f
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("base", ["argument", "computed"])
+@pytest.mark.parametrize("tracked", [True, False])
+def test_views_made_without_recording_require_grad_as_their_bases_do(tracked, base, look, again):
+    torch = pytest.importorskip("torch")
+    f = in_terms_of(tape, base, look, again)
+    compiled = tape.compile(f)
+
+    def told(library, f):
+        t = library.tensor([1.0, 2.0, 3.0], requires_grad=tracked)
+        return [(v.requires_grad, v._base is t, v.tolist()) for v in leaves_of(f(t))]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = told(tape, f)
+        assert expected == told(torch, in_terms_of(torch, base, look, again))
+        for _ in range(20):
+            assert told(tape, compiled) == expected
+
+
+@pytest.mark.parametrize("f", [lambda x: x[:0], lambda x: x[:0].reshape(0, 1), lambda x: x[:0].T, lambda x: x[:0] + 1])
+def test_views_of_nothing_are_views(f):
+    x, y = np.ones((2, 3)), np.ones((0, 3))
+    compiled = tape.compile(f)
+    for a in (x, y) * 2:
+        assert (compiled(a).base is a) == (f(a).base is a)

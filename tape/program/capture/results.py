@@ -21,7 +21,8 @@ from ...recording.inference import alike
 from ...recording.level import Layer, live
 from ...recording.recording_modes import no_grad
 from ...recording.views import owner
-from ..recorded.aliases import DETACHED, WHOLE, SharedMemory, way_to
+from ..recorded.aliases import DETACHED, WHOLE, SharedMemory, is_look, way_to
+from ..recorded.reach import origins
 from ..recorded.trace import Trace, Untraceable, is_tracked
 from ..recorded.traced import Traced
 from ..world.surroundings import Surroundings
@@ -178,7 +179,7 @@ class Sharing:
                 found[i] = self._argument(self._arguments[memory.row], x, steps)
             elif memory.row in self._tensors and not memory.copied:
                 found[i] = self._tensor(self._tensors[memory.row], x, steps)
-            elif steps != () and (id(memory) in bases or self._overlap(way, seen)):
+            elif steps != () and (id(memory) in bases or self._overlap(way, seen) or self._is_still(x, tensors[i])):
                 if id(memory) not in bases:
                     whole = memory.whole(tensors[i])
                     bases[id(memory)] = rows.place(whole, self._kind_of(whole, x))
@@ -189,11 +190,23 @@ class Sharing:
                 found[i] = SharedResult(places[i], (), writeable=False)
         for i, z in enumerate(tensors):
             view = found.get(i)
-            if view is not None and view.steps and isinstance(results[i], Tensor) and z._row in self.trace.stopped:
-                found[i] = view._replace(still=True)
+            if view is not None and view.steps and isinstance(results[i], Tensor):
+                found[i] = view._replace(still=z._row in self.trace.stopped or self._is_still(results[i], z))
         shown = {i: view for i, view in found.items() if view is not None}
         first: dict[int, SharedResult] = {}
         return {i: first.setdefault(id(results[i]), view) for i, view in shown.items()}
+
+    def _is_still(self, x: Any, z: Any) -> bool:
+        """Whether a result is a view that was made where no gradients are recorded, of a base with a history.
+
+        It has none itself, and requires grad because its base does.
+        """
+        if not (self.trace.tensors and isinstance(x, Tensor)):
+            return False
+        memory, steps = way_to(z)
+        if steps is not None and (not steps or DETACHED in steps):
+            return False
+        return not origins(self.trace, z._row) and bool(origins(self.trace, memory.whole(z)))
 
     def _check_shown(self, memory: SharedMemory, steps: Steps) -> None:
         """Raise unless steps that show memory as it lay here show it as well where a replay has it in row-major order.
@@ -219,8 +232,7 @@ class Sharing:
             if steps is not None and DETACHED in steps:
                 raise Untraceable("it returned an array among its arguments through which no gradient flows")
             seen = look(self.given[k], known(steps))
-            is_it = x is self.arguments[k]  # which without elements shares no memory
-            if type(seen) is not np.ndarray or not (is_it or np.may_share_memory(seen, self.given[k])):
+            if type(seen) is not np.ndarray or not is_look(seen, self.given[k]):
                 return None
         steps = known(steps) if x is self.arguments[k] else known(steps) or WHOLE
         return SharedResult(k, steps, is_writeable(x))

@@ -17,6 +17,7 @@ from ops.core.axis_order import Order, lies_in
 from ops.core.batching_index import parts_of
 from ops.shapes.overwriting import Steps, look
 
+from ...recording.views import owner
 from .cells import EVERYTHING, CellPlace, Cells, place_of
 from .large.later import element_of, is_ordered, laid, lies_alike, lying, order, put_in_order
 from .reach import origins
@@ -209,7 +210,12 @@ def _shares(memory: SharedMemory, steps: Any, op: Op, params: dict[str, Any]) ->
     if memory.first is None:
         return None
     x = look(memory.first, steps)
-    return bool(np.may_share_memory(x, op.forward(x, **params)))
+    return is_look(op.forward(x, **params), x)
+
+
+def is_look(z: Any, x: Any) -> bool:
+    """Whether an array that was made of another one looks at its memory, be it at no element of that."""
+    return bool(np.may_share_memory(z, x)) or owner(z) is owner(x)
 
 
 def judge(memory: SharedMemory, tensor: TracedMemory) -> None:
