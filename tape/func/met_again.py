@@ -126,6 +126,31 @@ class DerivativesTaken:
             past = past.around
         return None
 
+    def is_within(self, handle: int) -> bool:
+        """Whether a record is of the function of a derivative that has ended."""
+        at = bisect_left(self.past, handle, key=_end)
+        past = self.past[at] if at < len(self.past) else None
+        while past is not None and past.begin >= handle:
+            past = past.around
+        return past is not None
+
+    def has_kept(self, records: Iterable[int]) -> bool:
+        """Whether records of the function that is being recorded depend on what was kept of a derivative.
+
+        Eager execution gives such a thing a history that leads to the argument of that, which is nobody's then.
+        """
+        queue, seen, since = list(records), set[int](), latest()
+        while queue:
+            k = queue.pop()
+            if k in seen or self.is_of_sweep(k):
+                continue
+            seen.add(k)
+            if self.holder(k, since) is not None:
+                return True
+            if not self.is_within(k):
+                queue += _operands(k)
+        return False
+
 
 class Met(NamedTuple):
     """Something that was kept, and the line that computed it."""

@@ -18,7 +18,7 @@ import numpy as np
 import ops
 
 from ..base.location import in_library
-from ..base.tensor import Face, Tensor
+from ..base.tensor import Face, Narrow, Tensor
 from ..base.tree import leaves_of
 from ..recording.level import Layer, active, components, live, memories
 from ..recording.renewing import renew
@@ -63,7 +63,7 @@ def assign(y: Array, index: Any, value: Any) -> None:
             _unseen(target, (source, *leaves_of(index)), any(how.is_copy for how in seen))
         else:
             for part in components(target):
-                if type(part) is Tensor:
+                if type(part) is Tensor or type(part) is Narrow:
                     renew(part)
         if type(source) is not Tensor or source._spec.shape or index is not Ellipsis:
             target[index] = source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import warnings
 
 import numpy as np
@@ -210,3 +211,37 @@ def test_folds_are_computed_in_the_dtype_of_what_they_are_written_into(dtype, ro
         found = tape.compile(lambda x, program=program: program(x, np.zeros(4, room)))(x)
         assert found.dtype == room
         np.testing.assert_allclose(found, program(x, np.zeros(4, room)), rtol=1e-12)
+
+
+WRITTEN_OVER = {
+    "by out=": lambda x, z: np.add(x, 1, out=z, casting="unsafe").sum(),
+    "in place": lambda x, z: (operator.iadd(z, 1) * z).sum(),
+    "an element": lambda x, z: (operator.setitem(z, 0, 2), z * z)[1].sum(),
+    "all of it": lambda x, z: (operator.setitem(z, ..., x), z * z)[1].sum(),
+    "by copyto": lambda x, z: (np.copyto(z, x, casting="unsafe"), z * z)[1].sum(),
+    "through a view": lambda x, z: (operator.setitem(z[::-1], 0, x[0]), z * z)[1].sum(),
+    "used before": lambda x, z: (z * z).sum() + (operator.iadd(z, 1) * z).sum(),
+}
+NEEDING = {
+    "exp": np.exp, "sqrt": np.sqrt, "tanh": np.tanh, "logaddexp": lambda x, **how: np.logaddexp(x, 2 * x, **how),
+    "hypot": lambda x, **how: np.hypot(x, 2 * x, **how), "power": lambda x, **how: np.power(x, 2 * x, **how),
+    "square": lambda x, **how: np.square(x, **how), "multiply": lambda x, **how: np.multiply(x, x, **how),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("written", WRITTEN_OVER)
+@pytest.mark.parametrize("needing", NEEDING)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_results_that_rules_need_may_be_written_over(dtype, needing, written):
+    """The records keep the numbers, of 16 bits as well; so programs need not tell."""
+
+    def f(x):
+        return WRITTEN_OVER[written](x, NEEDING[needing](x, dtype=dtype))
+
+    def g(x):
+        return WRITTEN_OVER[written](x, NEEDING[needing](x))
+
+    x = np.array([0.5, 0.25])
+    gradient, tolerance = tape.func.grad(f), 0.02 if dtype is np.float16 else 1e-5
+    np.testing.assert_allclose(gradient(x), tape.func.grad(g)(x), rtol=tolerance)
+    np.testing.assert_allclose(tape.compile(gradient)(x), gradient(x), rtol=tolerance)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from custom_functions import declare
@@ -127,3 +129,43 @@ def test_a_replay_that_raises_where_the_function_goes_on_is_told_once():
     with pytest.warns(RuntimeWarning, match="LinAlgError"):
         assert fast(np.ones((2, 2))) == 4
     assert fast(np.ones((2, 2))) == 4
+
+
+KEEPING = {
+    "grad": tape.func.grad,
+    "grad_and_value": tape.func.grad_and_value,
+    "vjp": lambda f: lambda x: tape.func.vjp(f, x)[1](tape.ones(()))[0],
+    "jacrev": tape.func.jacrev,
+    "grad of grad": lambda f: tape.func.grad(lambda x: tape.func.grad(f)(x).sum()),
+}
+KEPT = {
+    "its argument": lambda x: x, "a result": lambda x: x * 2, "a view": lambda x: x[1:], "a part of it": lambda x: x[0],
+    "nothing": None, "without history": lambda x: x.detach() * 2,
+}  # fmt: skip
+USES = {"as it is": lambda k: k, "computed with": lambda k: k * k + 1, "beside": lambda k: (k.sum(), k)}
+
+
+@pytest.mark.parametrize("used", USES)
+@pytest.mark.parametrize("kept", KEPT)
+@pytest.mark.parametrize("taking", KEEPING)
+@pytest.mark.parametrize("tracked", [False, True])
+def test_what_was_kept_of_a_derivative_requires_grad_as_in_eager_execution(tracked, taking, kept, used):
+    def f(x):
+        found = [x * 3]
+
+        def inner(x):
+            if KEPT[kept] is not None:
+                found[:] = [KEPT[kept](x)]
+            return (x**3).sum()
+
+        return KEEPING[taking](inner)(x), USES[used](found[0])
+
+    def told(f):
+        return [(z.tolist(), z.requires_grad) for z in tape.base.tree.leaves_of(f(x))]
+
+    compiled, x = compile(f), tape.tensor([1.0, 2.0], requires_grad=tracked)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        seen = told(compiled)
+    assert seen == told(compiled) == told(f)
+    assert bool(caught) is (kept not in ("nothing", "without history"))

@@ -144,6 +144,7 @@ def _record_once(
         raise Untraceable("it reads a tensor of a class of its own, which may have other rules than tensors do")
     trace = Trace()
     trace.mode = trace.mode if apart else None
+    records = RecordsOfTrace(trace)
     if most_memory is not None:
         trace.computing.most = most_memory
     trace.tensors = any(isinstance(x, Tensor) for x in given) or not (given or fixed_floats)
@@ -166,7 +167,7 @@ def _record_once(
     try:
         try:
             switched = trace.wengert.switched
-            with trace.recording(), standing(around.tensors, trace), recording_on(RecordsOfTrace(trace)):
+            with trace.recording(), standing(around.tensors, trace), recording_on(records):
                 with ExitStack() as doors:
                     doors.enter_context(told())
                     if are_arrays:
@@ -185,7 +186,7 @@ def _record_once(
             if trace.tensors:
                 captured = set(map(id, around.tensors))
                 check_attributes([*new, *[x for x in returned if id(x) not in captured]])
-                check_history(trace, [*rows.numbers], trace.wengert.switched > switched)
+                check_history(trace, records, [*rows.numbers], trace.wengert.switched > switched)
                 if (trace.sought or trace.historic) and any(is_inference(x) for x in (*given, *around.tensors)):
                     raise Untraceable(
                         "it takes gradients where a tensor was made in inference mode, which none may save"
@@ -238,11 +239,12 @@ def is_inference(x: Any) -> bool:
     return isinstance(x, Tensor) and x._inference
 
 
-def check_history(trace: Trace, rows: list[int], switched: bool) -> None:
+def check_history(trace: Trace, records: RecordsOfTrace, rows: list[int], switched: bool) -> None:
     """Raise unless results have histories as a replay gives them.
 
     Raises:
-        Untraceable: if one depends on a tensor that the function told to require gradients.
+        Untraceable: if one depends on a tensor that the function told to require gradients, or on what it kept of a
+            derivative that it took.
         WithoutHistory: if it switched the recording of gradients on where they were off.
     """
     trace.historic = trace.historic or switched
@@ -251,6 +253,10 @@ def check_history(trace: Trace, rows: list[int], switched: bool) -> None:
     own = trace.leaves.difference(trace.inputs)
     if own and any(flows(trace, rows, [*own])):
         raise Untraceable("it returned what depends on a tensor that it told to require gradients, one of each call")
+    with recording_on(records):
+        is_kept = records.taken is not None and records.taken.has_kept(rows)
+    if is_kept:
+        raise Untraceable("it returned what it kept of a derivative that it took, whose argument is one of each call")
 
 
 def is_changed(mine: Any, z: Any, k: int) -> bool:
