@@ -178,3 +178,15 @@ CALLS = {
 for _name in ("matvec", "vecmat"):  # which came with NumPy 2.2
     if not hasattr(np, _name):
         del CALLS[_name]
+
+
+def parts(z):
+    """The results of a function, which may be one."""
+    return tuple(z) if isinstance(z, (tuple, list)) else (z,)
+
+
+def map_arrays(f, args):
+    """Apply f to every array of floats among arguments and in sequences of them."""
+    if isinstance(args, np.ndarray):
+        return f(args) if args.dtype.kind in "fc" else args
+    return type(args)(map_arrays(f, a) for a in args) if isinstance(args, (tuple, list)) else args

@@ -59,19 +59,23 @@ def _freedom(shape: tuple[int, ...], axis: Axis, correction: float) -> float:
 
 
 def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = False) -> Any:
+    """About the mean of the numbers themselves, operation by operation as NumPy has it, whose bits these are."""
     x = np.asarray(x)
     x = x.astype(np.float64) if x.dtype.kind in "biu" else x  # the differences of small integers wrap around
     axes = normal_axes(axis, x.ndim)
-    total = np.sum(np.square(np.abs(_center(x, axis=axis))), axis=axes, keepdims=keepdims)
+    count = size_of(x.shape, axes)
+    deviation = x - np.add.reduce(x, axis=axes, keepdims=True) / max(count, 1)
+    total = np.add.reduce(dot_part(deviation, deviation), axis=axes, keepdims=keepdims)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.divide(total, float(max(size_of(x.shape, axes) - correction, 0)))
+        return np.divide(total, float(max(count - correction, 0)))
 
 
 def _mean_square(x: Any, axis: Axis, correction: float, keepdims: bool) -> Any:
     """`_var` in ops."""
-    deviation = _deviation(x, axis)
+    count = size_of(x.shape, normal_axes(axis, x.ndim))
+    deviation = x - sum(x, axis=axis, keepdims=True) / float(max(count, 1))
     total = sum(dot_part(deviation, deviation), axis=axis, keepdims=keepdims)
-    return total / float(max(size_of(x.shape, normal_axes(axis, x.ndim)) - correction, 0))
+    return total / float(max(count - correction, 0))
 
 
 VARIANCES: Any = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from numpy_calls import CALLS, MASK, SQUARE, A, B, T, V, W, rng
+from numpy_calls import CALLS, MASK, SQUARE, A, B, T, V, W, map_arrays, parts, rng
 from oracle import Traced, gradients
 from samples import inner, noise, slope
 
@@ -19,17 +19,6 @@ CASES = [(name, i) for name, calls in CALLS.items() for i in range(len(calls))]
 
 def test_every_composite_that_answers_for_numpy_is_called():
     assert {op.name for op in ANSWERING} == set(CALLS)
-
-
-def parts(z):
-    return tuple(z) if isinstance(z, (tuple, list)) else (z,)
-
-
-def map_arrays(f, args):
-    """Apply f to every array of floats among arguments and in sequences of them."""
-    if isinstance(args, np.ndarray):
-        return f(args) if args.dtype.kind in "fc" else args
-    return type(args)(map_arrays(f, a) for a in args) if isinstance(args, (tuple, list)) else args
 
 
 @pytest.mark.parametrize(("name", "i"), CASES)
