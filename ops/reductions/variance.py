@@ -64,8 +64,8 @@ def _var(x: Any, *, axis: Axis = None, correction: float = 1, keepdims: bool = F
     x = x.astype(np.float64) if x.dtype.kind in "biu" else x  # the differences of small integers wrap around
     axes = normal_axes(axis, x.ndim)
     count = size_of(x.shape, axes)
-    deviation = x - np.add.reduce(x, axis=axes, keepdims=True) / max(count, 1)
-    total = np.add.reduce(dot_part(deviation, deviation), axis=axes, keepdims=keepdims)
+    deviation = x - np.sum(x, axis=axes, keepdims=True) / max(count, 1)
+    total = np.sum(dot_part(deviation, deviation), axis=axes, keepdims=keepdims)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.divide(total, float(max(count - correction, 0)))
 

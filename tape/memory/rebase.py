@@ -21,6 +21,7 @@ from ..base.spec import Spec, spec_of
 from ..base.tensor import Tensor
 from ..history.bars import MODES, Barred, change_error
 from ..history.hooks import move_retained
+from ..recording import leaf
 from ..recording.recorder import CUSTOM, operand, user_frame, wrap
 from ..recording.views import SEVERAL, ViewStep, base_of, counted_with, family, look_of, materialise, owner, path_to
 from ..recording.wengert import WengertList, current
@@ -48,6 +49,12 @@ def check_free(tensor: Tensor, operation: str) -> None:
     Raises:
         RuntimeError: for a leaf that requires grad or a view of one, and for views that do not know how they were made.
     """
+    check_history(tensor, operation)
+    check_writeable(tensor, operation)
+
+
+def check_history(tensor: Tensor, operation: str) -> None:
+    """`check_free`, as far as it is about histories and not about memory."""
     base = base_of(tensor)
     above = None if base is tensor else look_of(tensor)
     if above is not None and above.bar is not None:
@@ -64,7 +71,6 @@ def check_free(tensor: Tensor, operation: str) -> None:
             f"a view of a leaf Variable is being used in an in-place operation.\n{operation} cannot change a view with "
             "a history, whose base was taken out of that by detach_(). Use .detach() of the view, or of a clone()."
         )
-    check_writeable(tensor, operation)
 
 
 def afresh(tensor: Tensor) -> Tensor:
@@ -146,6 +152,23 @@ def reread(tensor: Tensor) -> None:
     for view in list(family(tensor)):
         if follows(view):
             set_node(view, derive(view))
+        elif base_of(view)._node is None:
+            above = look_of(view)
+            assert above is not None
+            view._of = above if above.is_behind else above._replace(is_behind=True)
+
+
+def follow(base: Tensor) -> None:
+    """Derive the views of a base that requires grad from now on, as far as their memory was changed since they were
+    made: they have a place in its history then.  Others stay what they are."""
+    for view in list(family(base)):
+        above = look_of(view)
+        if base_of(view) is base and above is not None and above.is_behind and follows(view):
+            view._of = above._replace(is_behind=False)
+            set_node(view, derive(view))
+
+
+leaf.FOLLOWING.append(follow)
 
 
 def is_left(view: Tensor) -> bool:
@@ -159,11 +182,11 @@ def is_left(view: Tensor) -> bool:
 def follows(view: Tensor) -> bool:
     """Whether a view gets another place in the history when its memory was changed without a record in that history."""
     above = look_of(view)
-    if above is None or view._node is True:
+    if above is None:
         return False
     if base_of(view)._node is None:
         return is_left(view)
-    return above.bar in FOLLOWING or (above.bar in MODES and view._node is None)
+    return above.bar in FOLLOWING or (above.bar in MODES and type(view._node) is not int)
 
 
 FOLLOWING = None, SEVERAL

@@ -11,9 +11,8 @@ from ops.shapes import overwriting
 from ops.shapes.index import is_basic
 
 from ..base.tensor import Tensor
-from ..history.bars import change_error
 from ..recording.views import look_of, path_to, shell
-from .rebase import is_tracked
+from .rebase import check_history, is_tracked
 from .writing import overlaps, repeated_error
 
 
@@ -53,9 +52,8 @@ def assign(tensor: Tensor, index: Any, value: Any, operation: str) -> None:
 
 
 def _check(tensor: Tensor, operands: tuple[Any, ...], operation: str) -> None:
-    above = look_of(tensor)
-    if above is not None and above.bar is not None and is_tracked(tensor, operands):
-        raise change_error(tensor, above, operation)
+    if is_tracked(tensor, operands):
+        check_history(tensor, operation)
 
 
 def _cells(tensor: Tensor) -> tuple[Tensor, list[np.ndarray]]:

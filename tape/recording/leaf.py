@@ -31,6 +31,10 @@ RECORDED: list[Callable[[Tensor], Tensor]] = []
 """What gives a tensor that a derivative is taken with respect to as a record of the program that is being recorded."""
 
 
+FOLLOWING: list[Callable[[Tensor], None]] = []
+"""What lets the views of a tensor follow that requires grad from now on."""
+
+
 def recorded(tensor: Tensor) -> Tensor:
     """A tensor as a record, where the function is being recorded that uses it; elsewhere the tensor itself."""
     for as_record in RECORDED:
@@ -81,6 +85,9 @@ class LeafMethods(Theme):
                 )
         elif requires_grad:
             require(self)
+            if getattr(self, "_views", None) is not None:
+                for follow in FOLLOWING:
+                    follow(self)
         else:
             self._node = None
         return self

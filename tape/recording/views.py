@@ -47,12 +47,14 @@ class ViewStep(NamedTuple):
         steps: the ops that lead there, as `ops.put_view` takes them.
         bar: why the view must not be changed in place where that is recorded, or None.
         depth: how many looks lie between the view and its base.
+        is_behind: whether its memory was changed since, while the base had no history that the view could follow to.
     """
 
     parent: Tensor
     steps: Steps
     bar: str | None
     depth: int
+    is_behind: bool = False
 
 
 class Views:

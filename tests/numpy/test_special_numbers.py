@@ -1,4 +1,4 @@
-"""Recorded functions give NumPy's numbers at the edges too: of zeros with signs, huge, tiny and infinite ones, and nan."""
+"""Recorded functions give NumPy's numbers at the edges too: of zeros with signs, huge and tiny ones, infinity, nan."""
 
 from __future__ import annotations
 
