@@ -6,10 +6,11 @@ What reads the characters themselves (`json.loads`, `ast.literal_eval`, `np.from
 that C code has put together) is told by the numbers: those that were written while this thread records are remembered,
 and looked for in what is read, and of files in what is found there.  Arrays of such texts tell of it in `astype`.
 
-Not seen is what reads texts by another way than by NumPy, `eval`, the functions of the standard library that have
-doors (`of_scipy.scipy_functions`), and `float` and `complex` by these names in code that is found (`named_places`): a
-library's own `float`, `decimal.Context.create_decimal`, a class under a name of the user's (``to_number = float``).
-Nor is a text of whole numbers, which does not say where it comes from.
+Nobody can look over the shoulder of all that reads texts: a library's own `float`, `decimal`, a class under a name of
+the user's (``to_number = float``), `exec`, a data base.  So a text is told of as it is written, once per line, unless
+it is known where it goes (`leaving.lost_from_sight`, `callee.destination`): to people, as what is printed, logged,
+raised, compared or dropped, also by way of a local variable or a function that returns it; or to one of those above,
+which tell as they read.  What is told of as it is written is a plain text, of which nobody needs to tell again.
 The texts of tensors are those of plain numbers, as PyTorch's are.
 """
 
@@ -27,7 +28,7 @@ from ops.core.batching import LanesDiffer
 
 from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
-from .leaving import carries, formatted, lost_if_parsed, lost_in_text, recording
+from .leaving import carries, formatted, lost_from_sight, lost_if_parsed, lost_in_text, recording
 
 
 class Text(str):
@@ -134,10 +135,9 @@ def text_of(x: Face, write: Callable[[Any], str]) -> str:
 
 def written(text: str, *tensors: Tensor) -> str:
     """The text of some tensors, as a `Text` if one of them carries a gradient."""
-    if not any(map(carries, tensors)):
+    if not any(map(carries, tensors)) or (not lost_if_parsed() and not any(map(lanes, tensors)) and lost_from_sight()):
         return text
     _remember(text)
-    lost_if_parsed()
     return Text(text)
 
 
@@ -225,11 +225,10 @@ class TextArray(np.ndarray):
 
 def written_in(array: np.ndarray, *tensors: Tensor) -> np.ndarray:
     """An array of texts that were made of some tensors, as one that tells of it if one of them carries a gradient."""
-    if not any(map(carries, tensors)):
+    if not any(map(carries, tensors)) or (not lost_if_parsed() and lost_from_sight()):
         return array
     for text in array.ravel()[:MOST].tolist():
         _remember(text if isinstance(text, str) else text.decode("latin-1"))
-    lost_if_parsed()
     return array.view(TextArray)
 
 

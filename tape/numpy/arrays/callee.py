@@ -6,6 +6,7 @@ import dis
 from bisect import bisect_right
 from functools import cache
 from types import CodeType
+from typing import Any
 
 Loaded = tuple[str, str]
 """How something was loaded, as an attribute, a global or a local, and its name."""
@@ -219,3 +220,131 @@ WRITING = frozenset({
     "substitute", "urlencode", "write", "writelines", "writerow", "writerows",
 })  # fmt: skip
 """The names of what writes texts."""
+
+
+PEOPLE, RETURNED, UNSEEN = "people", "returned", "unseen"
+"""Where a text may go: to people, or to what tells of it as soon as it reads a number there; to whoever called; or
+where nobody knows what is made of it."""
+
+
+@cache
+def destination(code: CodeType, lasti: int, is_given: bool) -> str:
+    """Where the text goes that the instruction at an offset writes, or is given by what it calls, as code says it.
+
+    A text is for people if it is printed, logged, warned of, the message of an exception, compared or dropped, and so
+    is one in a local variable that is used for nothing else.
+    """
+    at = index_of(code, lasti)
+    return UNSEEN if at is None else _destination(code, at, frozenset(), is_given)
+
+
+def _destination(code: CodeType, at: int, followed: frozenset[str], is_given: bool = False) -> str:
+    steps, last = steps_of(code), at
+    begin, end = _extent(steps[at])
+    around = [k for k in range(at, len(steps)) if _extent(steps[k])[0] <= begin and end <= _extent(steps[k])[1]]
+    if any(step.opname.startswith("RAISE_") for k in around for step in steps[k : k + 2]):
+        return PEOPLE
+    is_collected = False
+    for k in around[is_given:]:
+        step = steps[k]
+        if step.opname.startswith(COMPARING) or (_is_item(step) and _extent(step)[0] < begin):  # or looked up by it
+            return PEOPLE
+        if k > last and not is_collected and steps[last + 1].opname.startswith(LEAVING):
+            break  # the expression has ended; what follows is of a statement around it
+        if step.opname.startswith("CALL"):
+            name = _callee(code, k)[0][1]
+            if _is_shown(code, k, name) or (name in HEARD and only_passes(code, name)):
+                return PEOPLE
+            if name not in COMPOSING:
+                return UNSEEN
+        elif step.opname in ("LIST_APPEND", "SET_ADD"):
+            is_collected = True  # in a comprehension, which is a function of its own, or was one before CPython 3.12
+        elif not is_collected and not step.opname.startswith(ON_TEXTS):
+            return UNSEEN
+        last = k
+    if is_collected:
+        return RETURNED if code.co_name in ("<listcomp>", "<setcomp>") else UNSEEN
+    return _kept(code, last, followed)
+
+
+def _is_item(step: dis.Instruction) -> bool:
+    """Whether an instruction takes an item of something."""
+    return step.opname == "BINARY_SUBSCR" or (step.opname == "BINARY_OP" and step.argrepr == SUBSCRIPT)
+
+
+def _kept(code: CodeType, last: int, followed: frozenset[str]) -> str:
+    """Where a text goes that is not used in the expression whose last instruction is this one."""
+    steps = steps_of(code)[last + 1 : last + 4]
+    while steps[1:] and steps[0].opname.startswith(("PRECALL", "CALL")):
+        steps = steps[1:]  # of an `assert`, whose call CPython 3.11 places elsewhere
+    if steps and steps[0].opname.startswith("RAISE_"):
+        return PEOPLE
+    for step in steps_of(code)[last + 1 : last + 2]:
+        if step.opname == "POP_TOP":
+            return PEOPLE
+        if step.opname.startswith(("RETURN_", "YIELD_")):
+            return RETURNED
+        if step.opname == "STORE_FAST" and LOOKING.isdisjoint(code.co_names):
+            name = step.argval
+            return PEOPLE if name in followed else _used(code, name, followed | {name})
+    return UNSEEN
+
+
+def _used(code: CodeType, name: str, followed: frozenset[str]) -> str:
+    """Where what is in a local variable goes, in all its uses."""
+    found = PEOPLE
+    for k, step in enumerate(steps_of(code)):
+        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if name in names and step.opname.startswith(("LOAD_", "STORE_FAST_LOAD")):
+            goes = _destination(code, k, followed) if step.opname.startswith(ALONE) and len(names) == 1 else UNSEEN
+            if goes == UNSEEN:
+                return UNSEEN
+            found = goes if goes != PEOPLE else found
+    return found
+
+
+def _is_shown(code: CodeType, at: int, name: str) -> bool:
+    """Whether the call of something of this name shows its arguments to people: `print` not into a file of its own."""
+    if name != "print":
+        return name in SHOWING or name.endswith(("Error", "Exception", "Warning", "Exit"))
+    call = steps_of(code)[at]
+    words = {word for step in steps_of(code)[: at + 1] if _holds(call, step) for word in _words_of(step)}
+    return "file" not in words or not words.isdisjoint({"stdout", "stderr", "__stdout__", "__stderr__"})
+
+
+def _words_of(step: dis.Instruction) -> tuple[Any, ...]:
+    """The names that an instruction has to do with, those of arguments among them."""
+    return step.argval if isinstance(step.argval, tuple) else (step.argval,)
+
+
+LEAVING = "POP_TOP", "RETURN_", "STORE_", "YIELD_"
+"""What the instructions begin with that take the value of an expression from the stack."""
+
+ALONE = "LOAD_FAST", "LOAD_DEREF", "LOAD_NAME"
+LOOKING = frozenset({"eval", "exec", "locals", "vars", "_getframe", "currentframe"})
+"""The names of what may read a local variable without naming it."""
+
+ON_TEXTS = (
+    "BINARY_", "BUILD_LIST", "BUILD_STRING", "BUILD_TUPLE", "CONVERT_", "FORMAT_", "GET_ITER", "JUMP_FORWARD",
+    "KW_NAMES", "LIST_", "LOAD_", "NOP", "PRECALL", "PUSH_NULL", "FOR_ITER",
+)  # fmt: skip
+"""What the instructions begin with whose results are as much of a text as what they are given."""
+
+COMPOSING = frozenset({
+    "array2string", "array_repr", "array_str", "ascii", "capitalize", "center", "dedent", "expandtabs", "fill",
+    "format", "format_map", "indent", "join", "ljust", "lower", "lstrip", "removeprefix", "removesuffix", "replace",
+    "repr", "rjust", "rstrip", "str", "strip", "title", "upper", "zfill", "list", "tuple",
+})  # fmt: skip
+"""The names of what makes texts of texts."""
+
+SHOWING = frozenset({
+    "critical", "debug", "display", "error", "exception", "fail", "fatal", "info", "len", "log", "pprint",
+    "set_description", "set_postfix", "set_postfix_str", "set_title", "skip", "suptitle", "warn", "warning", "xfail",
+})  # fmt: skip
+"""The names of what shows texts to people, or counts their characters."""
+
+HEARD = frozenset({
+    "astype", "complex", "eval", "float", "float16", "float32", "float64", "fromregex", "fromstring", "genfromtxt",
+    "literal_eval", "loads", "loadtxt",
+})  # fmt: skip
+"""The names of what reads numbers from texts, and is told of."""

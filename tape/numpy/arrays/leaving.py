@@ -24,7 +24,7 @@ from ...base.location import Location, in_library, locate
 from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
 from ...recording.numpy_bridge import public_name
-from .callee import callee, enclosing
+from .callee import PEOPLE, UNSEEN, callee, destination, enclosing
 from .instead import INSTEAD, NOT_MADE_HERE, instead_of
 from .lent import lent
 from .named_places import COMPUTING, is_library
@@ -80,14 +80,12 @@ def number_of(x: Face, convert: type) -> Any:
         how = asks(frame.f_code, frame.f_lasti)
         if how not in (convert.__name__, TEXT) or is_computed_with(frame):
             raise refusal(f"{convert.__name__}()")
+        found = convert(still(tensor).item())  # which is refused where it differs from lane to lane
         if how != TEXT:
-            found = convert(still(tensor).item())  # which is refused where it differs from lane to lane
             _lose(convert.__name__, frame, depth)
-            return found
-        lost_if_parsed()
-        number = convert(still(tensor).item())
-        formatted.setdefault(get_ident(), set()).add(number)
-        return number
+        elif lost_if_parsed() or not lost_from_sight():
+            formatted.setdefault(get_ident(), set()).add(found)
+        return found
     return convert(still(tensor).item())
 
 
@@ -120,16 +118,73 @@ def lost_in_text(name: str) -> None:
     _lose(name, frame, depth, " the text of")
 
 
-def lost_if_parsed() -> None:
-    """Tell of a text that is made where, in the same expression, somebody reads numbers: ``float("%g" % x)``.
-
-    What goes by a variable as a plain text is not seen: a text does not know where it comes from.
-    """
+def lost_if_parsed() -> bool:
+    """Tell of a text that is made where, in the same expression, somebody reads numbers, ``float("%g" % x)``: if so."""
     frame, depth = user_frame()
+    found = False
     for name, offset in enclosing(frame.f_code, frame.f_lasti):
         if name in PARSING:
+            found = True
             _lose(name, frame, depth, " the text of")
             _told.add((frame.f_code.co_filename, frame.f_code, offset))
+    return found
+
+
+def lost_from_sight() -> bool:
+    """Tell of a text that goes where it is not known what is read from it (`callee.destination`); whether it does.
+
+    It is told once per line, where the text is written: whoever reads a number there, it has been said.  What is known
+    to be for people is not told of, nor what tells itself as it reads.
+    """
+    frame, depth = user_frame()
+    place: FrameType | None = frame
+    called = None
+    while place is not None:
+        if _module(place).partition(".")[0] in FOR_PEOPLE:
+            return False
+        if not is_foreign(place):
+            goes = destination(place.f_code, place.f_lasti, called is not None and _calls(place, called))
+            if goes == UNSEEN:
+                break
+            if goes == PEOPLE:
+                return False
+            called = place.f_code
+        elif _module(place) == RUNNING:
+            return len(recording.get(get_ident(), ())) > 1  # what a function returns that records is read by nobody
+        else:
+            called = None
+        place, depth = place.f_back, depth + 1
+    if place is None:
+        return False
+    told_at = place.f_code.co_filename, place.f_code, place.f_lasti
+    if told_at not in _told:
+        _told.add(told_at)
+        warnings.warn(
+            "A text of a value that carries a gradient goes where it is not seen what becomes of it: who makes a plain "
+            "number of the text of a value that carries a gradient loses the gradient.\nCompute with the value itself; "
+            "print, log or raise a text that is for people.  If no gradient is meant, say tape.stop_gradient(x).",
+            UserWarning,
+            stacklevel=depth,
+        )
+    return True
+
+
+def _calls(frame: FrameType, code: CodeType) -> bool:
+    """Whether the instruction of a frame calls this code by its name, so that what it gives is what that returns."""
+    kind, name = callee(frame.f_code, frame.f_lasti)
+    if not name or name == code.co_name:
+        return True
+    found = (frame.f_globals if kind == "global" else frame.f_locals).get(name)
+    return getattr(found, "__code__", None) is code
+
+
+RUNNING = "tape.numpy.inside"
+"""The room that runs functions which record."""
+
+FOR_PEOPLE = frozenset(
+    {"logging", "warnings", "traceback", "pprint", "pdb", "bdb", "unittest", "doctest", "cmd", "code"}
+)
+"""Python's modules that write texts for people."""
 
 
 PARSING = frozenset({"Decimal", "Fraction", "atof", "complex", "double", "float", "float32", "float64"})
