@@ -387,6 +387,8 @@ def dropped(x):
 TO_PEOPLE = {
     "printed": lambda x: print(x, x[0], f"{x[0]:.2f}", "%.3f" % x[1], "{} {:.2f}".format(x, x[0]), "%r" % x),
     "to the terminal": lambda x: print(f"at {x[0]}", x, file=sys.stderr),
+    "to the screen": lambda x: (sys.stdout.write(f"{x[0]}\n"), sys.stderr.writelines([f"{x[0]}", "\n"])),
+    "unpacked": lambda x: print(*[f"{v:.1f}" for v in x], sep=","),
     "joined": lambda x: print(", ".join(written_down(v) for v in x), " ".join([f"{v}" for v in x]), *map(str, x)),
     "logged": lambda x: (logging.getLogger("a").info("%s %f", x, x[0]), logging.getLogger("a").error(f"at {x[0]}")),
     "raised": raised, "of objects": lambda x: print(Shown(x[0]), repr(Shown(x[1])), f"{Shown(x[0])}"),

@@ -259,12 +259,19 @@ def _destination(code: CodeType, at: int, followed: frozenset[str], is_given: bo
                 return UNSEEN
         elif step.opname in ("LIST_APPEND", "SET_ADD"):
             is_collected = True  # in a comprehension, which is a function of its own, or was one before CPython 3.12
-        elif not is_collected and not step.opname.startswith(ON_TEXTS):
+        elif not is_collected and not step.opname.startswith(ON_TEXTS) and not _is_of_arguments(steps, k):
             return UNSEEN
         last = k
     if is_collected:
         return RETURNED if code.co_name in ("<listcomp>", "<setcomp>") else UNSEEN
     return _kept(code, last, followed)
+
+
+def _is_of_arguments(steps: list[dis.Instruction], at: int) -> bool:
+    """Whether an instruction makes the dict of arguments by name of a call with a star: ``print(*texts, sep="")``."""
+    step, rest = steps[at], steps[at + 1 : at + 3]
+    calls = [_extent(other) for other in rest if other.opname.startswith("CALL_FUNCTION_EX")]
+    return step.opname.startswith(("BUILD_MAP", "BUILD_CONST_KEY_MAP", "DICT_")) and _extent(step) in calls
 
 
 def _is_item(step: dis.Instruction) -> bool:
@@ -305,11 +312,11 @@ def _used(code: CodeType, name: str, followed: frozenset[str]) -> str:
 
 def _is_shown(code: CodeType, at: int, name: str) -> bool:
     """Whether the call of something of this name shows its arguments to people: `print` not into a file of its own."""
-    if name != "print":
+    if name not in ("print", "write", "writelines"):
         return name in SHOWING or name.endswith(("Error", "Exception", "Warning", "Exit"))
     call = steps_of(code)[at]
     words = {word for step in steps_of(code)[: at + 1] if _holds(call, step) for word in _words_of(step)}
-    return "file" not in words or not words.isdisjoint({"stdout", "stderr", "__stdout__", "__stderr__"})
+    return not words.isdisjoint(SCREENS) or (name == "print" and "file" not in words)
 
 
 def _words_of(step: dis.Instruction) -> tuple[Any, ...]:
@@ -323,6 +330,8 @@ LEAVING = "POP_TOP", "RETURN_", "STORE_", "YIELD_"
 ALONE = "LOAD_FAST", "LOAD_DEREF", "LOAD_NAME"
 LOOKING = frozenset({"eval", "exec", "locals", "vars", "_getframe", "currentframe"})
 """The names of what may read a local variable without naming it."""
+
+SCREENS = frozenset({"stdout", "stderr", "__stdout__", "__stderr__"})
 
 ON_TEXTS = (
     "BINARY_", "BUILD_LIST", "BUILD_STRING", "BUILD_TUPLE", "CONVERT_", "FORMAT_", "GET_ITER", "JUMP_FORWARD",
