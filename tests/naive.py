@@ -107,13 +107,17 @@ def leading(outputs: Sequence[Node], targets: Sequence[Node] | None) -> list[Nod
 
 
 def in_vain(outputs: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
-    """The outputs that are not among the nodes that matter: their hooks see an adjoint all the same."""
-    useful = set(map(id, nodes))
-    return [node for node in {id(n): n for n in outputs}.values() if id(node) not in useful]
+    """A single output that is not among the nodes that matter: its hooks see an adjoint all the same."""
+    return [node for node in outputs if node not in nodes and len(outputs) == 1]
 
 
-def adjoints(outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node] | None) -> dict[int, np.ndarray]:
+def adjoints(
+    outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node] | None, arrived: dict[int, Any] | None = None
+) -> dict[int, np.ndarray]:
     """The finished adjoint of every node that matters, by identity.
+
+    Args:
+        arrived: gets those of targets that lead to others as well, as they are before hooks.
 
     Raises:
         Released: if a value is missing.
@@ -129,6 +133,8 @@ def adjoints(outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node]
     for node in (*nodes, *in_vain(outputs, nodes)):
         if id(node) not in bars:
             continue
+        if arrived is not None and node in (targets or ()) and any(id(e.parent) in useful for e in node.edges):
+            arrived[id(node)] = bars[id(node)]
         for hook in node.hooks:
             bars[id(node)] = hook(bars[id(node)])
         for e in node.edges:
@@ -140,8 +146,9 @@ def adjoints(outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node]
 def backward(
     outputs: Sequence[Node], gs: Sequence[Any], targets: Sequence[Node] | None, retain: bool
 ) -> dict[int, Any]:
-    """Run a backward: adjoints by identity; what was retained is kept, what was consumed is released."""
-    bars = adjoints(outputs, gs, targets)
+    """Run a backward: what it gives by identity; what was retained is kept, what was consumed is released."""
+    arrived: dict[int, Any] = {}
+    bars = adjoints(outputs, gs, targets, arrived)
     nodes = leading(outputs, targets)
     useful = set(map(id, nodes))
     for node in (*nodes, *in_vain(outputs, nodes)):
@@ -149,7 +156,7 @@ def backward(
             node.grad = bars[id(node)] if node.grad is None else node.grad + bars[id(node)]
         if not retain and any(id(e.parent) in useful for e in node.edges):
             node.released = True
-    return bars
+    return bars | arrived
 
 
 def accumulate(nodes: Iterable[Node], bars: dict[int, Any]) -> None:

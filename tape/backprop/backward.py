@@ -163,7 +163,7 @@ class BackwardTask:
 
     Attributes:
         number: different for every backward.
-        roots: the keys of its outputs.
+        roots: the keys of its outputs, as often as these were given.
         wanted: what a row would hold for its targets, by key; None for all leaves.
         passing: whether the hooks of the targets' nodes are called, as in backward, or only those of the tensors.
         callbacks: what to call when it is done.
@@ -215,7 +215,7 @@ def differentiate(
     extend = recorder.extend
     try:
         recorder.recording, recorder.where = create_graph, None
-        recorder.task = task = BackwardTask(tuple(adjoints), wanted, passing)
+        recorder.task = task = BackwardTask(tuple(map(key_of, outputs)), wanted, passing)
         kept: dict[int, Any] = {}
         early = partial(_keep, kept, arrive) if LEAVES else None
         found = _sweep_lists(adjoints, leaves, wanted, early, retain_graph, as_tensors)
@@ -223,6 +223,8 @@ def differentiate(
             box = [found.pop(k)]
             if wanted is None or k in wanted:
                 _keep(kept, arrive, leaves[k], box)
+            elif task.roots == (k,):
+                _hooked(leaves[k], box)
         if task.callbacks:
             task.finish()
         return found | kept

@@ -369,10 +369,11 @@ def sweep(
             if is_free:
                 free.discard(handle)
             recorder.where = None
+            arrived = g
             if chain is not None:
                 g = chain.receive(g)
             if targets is not None and handle in targets:
-                found[handle], is_free = g, False
+                found[handle], is_free = target_gradient(arrived, g, handle in leading), False
             if handle not in leading:
                 if chain is not None and recorder.task.passing and chain.surrounds():
                     pass_by(chain, row, g, create_graph)
@@ -469,10 +470,16 @@ def _whole(gs: Adjoints, g: Any, record: bool) -> Any:
     return Bundle({i: part for i, part in enumerate(plain) if part is not None}) if isinstance(g, Bundle) else plain[0]
 
 
+def target_gradient(arrived: Any, g: Any, leads_on: bool) -> Any:
+    """What a target gets: the adjoint that its hooks leave, or, as in PyTorch, that has arrived if it leads to another
+    target as well."""
+    return arrived if leads_on else g
+
+
 def show_in_vain(wengert: WengertList, handle: int, g: Any) -> None:
-    """Let the hooks of an output see its adjoint though it leads to no target; they see that of every output."""
+    """Let the hooks of an output see its adjoint though it leads to no target, as those of a single output do."""
     chain, task = wengert.hooks.get(handle), current().task
-    if chain is not None and task is not None and handle in task.roots:
+    if chain is not None and task is not None and task.roots == (handle,):
         chain.receive(g)
 
 

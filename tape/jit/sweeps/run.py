@@ -17,7 +17,7 @@ from ...history.propagate import contributions, moved, pass_by, released_error, 
 from ...recording.wengert import key, operands, spec_of_operand
 from ...base.row import HANDLE, SPEC, WIDTH, X, Y
 from ...base.spec import KINDS, TABLE, Spec
-from ...history.propagate import show_in_vain
+from ...history.propagate import show_in_vain, target_gradient
 from ...base.tensor import Tensor
 from ...history.hooks import WATCHERS, Steps, watched_rules, watched_steps
 from ...recording.wengert import WengertList, current
@@ -334,12 +334,12 @@ class SweepRun:
         if row[SPEC] is None or not (chain or targeted):
             return
         held = self.array(slot, row[SPEC])
-        g = held.copy()[()]
+        arrived = g = held.copy()[()]
         if chain:
             g = chain.receive(g)
             held[...] = g  # also where a hook has changed the tensor it was given
         if targeted:
-            self.found[row[HANDLE]] = g
+            self.found[row[HANDLE]] = target_gradient(arrived, g, bool(self.positions(row)))
 
     def positions(self, row: list[Any]) -> tuple[int, ...]:
         """Which operands of a record get an adjoint."""
