@@ -5,12 +5,14 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from importlib import import_module
 from string import ascii_letters
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.axis_order import Order, order_of
+from ..core.axis_order import Order, order_of, spread
 from ..core.batching import contraction
 from ..core.domain import Case, cases_of
 from ..core.hints import Hints
@@ -255,7 +257,8 @@ chain_contract = general(
 )
 
 
-def _explicit(subscripts: str, ndims: list[int]) -> str:
+@lru_cache(1 << 10)
+def _explicit(subscripts: str, ndims: tuple[int, ...]) -> str:
     """Subscripts with letters in place of dots, and the output written out."""
     left, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -264,7 +267,7 @@ def _explicit(subscripts: str, ndims: list[int]) -> str:
     spare = [letter for letter in reversed(ascii_letters) if letter not in subscripts]
     hidden = [ndim - len(term) + 3 if "..." in term else 0 for term, ndim in zip(terms, ndims)]
     if min(hidden) < 0 or max(hidden) > len(spare):
-        raise ValueError(f"einsum: the operands have {ndims} axes, which does not fit {subscripts!r}")
+        raise ValueError(f"einsum: the operands have {list(ndims)} axes, which does not fit {subscripts!r}")
     dots = "".join(spare[: max(hidden)])
     terms = [term.replace("...", dots[len(dots) - n :]) for term, n in zip(terms, hidden)]
     if arrow:
@@ -291,7 +294,7 @@ def explicit_subscripts(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) and "," in subscripts:
         arrays = arrays[0]
     arrays = [ready(x) for x in arrays]
-    return _explicit(subscripts, [x.ndim for x in arrays]), arrays
+    return _explicit(subscripts, tuple([x.ndim for x in arrays])), arrays
 
 
 def _einsum(*operands: Any, optimize: Any = None) -> Any:
@@ -315,65 +318,117 @@ def look_along(x: Any, names: Sequence[Any], wanted: Sequence[Any]) -> Any:
     return permute(x, axes=tuple([names.index(name) for name in wanted]))
 
 
-def order_of_contraction(subscripts: str, shapes: Sequence[Sequence[int]], strides: Sequence[Sequence[int]]) -> Order:
-    """The order in which PyTorch's ``einsum`` has the axes of a sum of products: pairs from the left become one.
+def order_of_contraction(
+    subscripts: str, itemsize: int, shapes: Sequence[Sequence[int]], strides: Sequence[Sequence[int]]
+) -> Order:
+    """The order in which PyTorch's ``einsum`` has the axes of a sum of products: pair after pair becomes one.
 
     What is summed of a pair is a product of matrices, with the axes of both in front of those of the first, and these
-    in front of those of the second; of a single pair the second may be the first.  What is only multiplied lies as the
-    operands do.
+    in front of those of the second; the second is the first where its axes all stand in front.  What is only multiplied
+    lies as the operands do.
     """
+    return _order_of_contraction(subscripts, itemsize, tuple(map(tuple, shapes)), tuple(map(tuple, strides)))
+
+
+Tuples = tuple[tuple[int, ...], ...]
+
+
+@lru_cache(1 << 12)
+def _order_of_contraction(subscripts: str, itemsize: int, shapes: Tuples, strides: Tuples) -> Order:
     left, output = subscripts.split("->")
     terms = left.split(",")
     names = output + "".join(sorted(set(left) - {",", *output}))
-    sizes = {name: n for term, shape in zip(terms, shapes) for name, n in zip(term, shape) if n != 1}
-    found = [_steps_by_name(*part) for part in zip(terms, shapes, strides)]
-    order = list(output)
-    while len(found) > 1:
-        x, y = found[:2]
-        later = set(output).union(*found[2:])
-        whole = len(x) + len(y)
-        x, y = (_summed(v, [n for n in v if n in later or n in w], names, sizes) for v, w in ((x, y), (y, x)))
-        both = [name for name in names if name in x or name in y]
-        kept = [name for name in both if name in later]
-        if kept == both:
-            axes = order_of([sizes[n] for n in both], [[v.get(n, 0) for n in both] for v in (x, y)])
-            order = both if axes is None else [both[k] for k in axes]
-        else:
-            swapped = len(terms) == 2 and len(x) + len(y) == whole and _comes_first(y, x, output)
-            first = y if swapped else x
-            order = sorted(kept, key=lambda name: (name not in x or name not in y, name not in first))
-        found[:2] = [_laid_out(order, sizes)]
-    axes = tuple([output.index(name) for name in order if name in output])
-    missing = [k for k, name in enumerate(output) if name not in order]
-    return (*missing, *axes)
+    steps = [[step // itemsize for step in own] for own in strides]
+    found = [_laid(term, shape, own, names) for term, shape, own in zip(terms, shapes, steps)]
+    order = list(range(len(names)))
+    for i, j in _pairs(subscripts, shapes):
+        y, x = found.pop(j), found.pop(i)
+        needed = {k for k in range(len(names)) if k < len(output) or any(part.sizes[k] != 1 for part in found)}
+        x, y = (_summed(v, {*needed, *w.axes}) for v, w in ((x, y), (y, x)))
+        order, sizes = _product(x, y, needed)
+        found.insert(len(found) if _contract_path() else 0, Laid(sizes, _steps(order, sizes)))
+    axes = [k for k in order if k < len(output)]
+    return None if axes == sorted(axes) else tuple(axes)
 
 
-def _comes_first(x: dict[str, int], y: dict[str, int], output: str) -> bool:
-    """Whether all axes of a result that `x` alone has stand before those that `y` alone has, and both have some."""
-    mine, theirs = ([k for k, n in enumerate(output) if n in v and n not in w] for v, w in ((x, y), (y, x)))
-    return bool(mine and theirs) and mine[-1] < theirs[0]
+class Laid(NamedTuple):
+    """How an operand lies: lengths and steps of all axes, in elements; those that it has not got have length 1."""
+
+    sizes: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def axes(self) -> set[int]:
+        """The axes longer than 1."""
+        return {k for k, n in enumerate(self.sizes) if n != 1}
 
 
-def _steps_by_name(term: str, shape: Sequence[int], strides: Sequence[int]) -> dict[str, int]:
-    """The steps of an operand along its axes, by their names; along a diagonal those of its axes together."""
-    found: dict[str, int] = {}
-    for name, n, step in zip(term, shape, strides):
-        if n != 1:
-            found[name] = found.get(name, 0) + step
-    return found
+def _laid(term: str, shape: Sequence[int], strides: Sequence[int], names: str) -> Laid:
+    """How an operand lies; along a diagonal it has the steps of both axes together."""
+    sizes, steps = dict(zip(term, shape)), dict[str, int]()
+    for name, step in zip(term, strides):
+        steps[name] = steps.get(name, 0) + step
+    return Laid(tuple([sizes.get(name, 1) for name in names]), tuple([steps.get(name, 1) for name in names]))
 
 
-def _summed(x: dict[str, int], kept: list[str], names: str, sizes: dict[str, int]) -> dict[str, int]:
-    """The steps of what is summed over those axes of an operand that nothing else needs."""
-    return x if len(kept) == len(x) else _laid_out([name for name in names if name in kept], sizes)
+def _pairs(subscripts: str, shapes: Tuples) -> list[tuple[int, int]]:
+    """Which operands become one, in turn: from the left, or of three and more those that `opt_einsum` says, which
+    PyTorch asks if it is installed."""
+    if len(shapes) < 3 or _contract_path() is None:
+        return [(0, 1)] * (len(shapes) - 1)
+    path = _contract_path()(subscripts, *shapes, shapes=True, optimize="auto")[0]
+    return [(min(pair), max(pair)) for pair in path]
 
 
-def _laid_out(order: Sequence[str], sizes: dict[str, int]) -> dict[str, int]:
-    """The steps of an array without gaps."""
-    found, step = dict[str, int](), 1
-    for name in reversed(order):
-        found[name], step = step, step * sizes[name]
-    return found
+@cache
+def _contract_path() -> Any:
+    try:
+        return import_module("opt_einsum").contract_path
+    except ImportError:
+        return None
+
+
+def _summed(x: Laid, kept: set[int]) -> Laid:
+    """An operand summed over those axes that nothing else needs; what is summed has no gaps."""
+    if x.axes <= kept:
+        return x
+    sizes = tuple([n if k in kept else 1 for k, n in enumerate(x.sizes)])
+    return Laid(sizes, _steps(range(len(sizes)), sizes))
+
+
+def _product(x: Laid, y: Laid, needed: set[int]) -> tuple[list[int], tuple[int, ...]]:
+    """The order of the axes of what two operands become, of which those that are not needed are summed, and lengths."""
+    whole = tuple([max(n, m) if 0 not in (n, m) else 0 for n, m in zip(x.sizes, y.sizes)])
+    summed = [k for k in sorted(x.axes & y.axes) if k not in needed]
+    if not summed:
+        return _multiplied(x, y, whole), whole
+    both, mine = (sorted(part - {*summed}) for part in (x.axes & y.axes, x.axes - y.axes))
+    other = [k for k in range(len(whole)) if k not in (*summed, *both, *mine)]
+    if mine and other and other[-1] < mine[0]:
+        mine, other = other, mine
+    return [*both, *mine, *summed, *other], tuple([1 if k in summed else n for k, n in enumerate(whole)])
+
+
+def _multiplied(x: Laid, y: Laid, sizes: tuple[int, ...]) -> list[int]:
+    """The order of the axes of what two operands are multiplied to, element by element."""
+    rows = list(range(len(sizes)))
+    if x.sizes == y.sizes and all(_lies_in_rows(v) for v in (x, y)):
+        return rows
+    axes = order_of(sizes, [spread(v.sizes, v.steps, len(sizes), sizes) for v in (x, y)])
+    return rows if axes is None else list(axes)
+
+
+def _lies_in_rows(x: Laid) -> bool:
+    rows = _steps(range(len(x.sizes)), x.sizes)
+    return all(n == 1 or step == row for n, step, row in zip(x.sizes, x.steps, rows))
+
+
+def _steps(order: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
+    """The steps of an array without gaps, whose axes lie in an order."""
+    found, step = [1] * len(sizes), 1
+    for k in reversed(order):
+        found[k], step = step, step * sizes[k]
+    return tuple(found)
 
 
 einsum = composite("einsum", _einsum, numpy=(np.einsum,))

@@ -375,7 +375,7 @@ def einsum(*operands: Any, **named: Any) -> Tensor:
         if looked is not None:
             return looked
     z: Tensor = derived["einsum"](*operands, **named)
-    return laid_by(z, arrays, partial(order_of_contraction, subscripts))
+    return laid_by(z, arrays, partial(order_of_contraction, subscripts, z.dtype.itemsize))
 
 
 passing_on(einsum, derived["einsum"], gives="Tensor")
