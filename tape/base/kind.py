@@ -99,6 +99,9 @@ class TensorKind(Operators):
     def _leave_layout_open(self) -> None:
         """It is not known how eager execution lays the tensor, so the user's code is not to be told of it."""
 
+    def _is_of_class_of(self, operands: Sequence[Tensor]) -> None:
+        """NumPy makes an array of the class that all the operands have, if it is one."""
+
     def _stand_for_view(self, whole: Tensor) -> None:
         """Note that this is a copy where the user's code has a view of another tensor."""
 

@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
-import ops
-
 from ..base.tensor import Face
-from .arrays.face import AnyNumber, Recorded, array
-from .constructors import as_array
+from .arrays.face import Recorded
 from .of_scipy.scipy_linalg import symmetric
 
 OTHER_WARNINGS: frozenset[Any] = frozenset({
@@ -40,8 +37,6 @@ def promoted(function: Any, args: Any, kwargs: Any) -> Any:
     """The arguments of a function that NumPy computes in another dtype than that of its argument, or makes arrays."""
     if function in CASTING and kwargs.get("dtype") is not None and isinstance(args[0], Recorded):
         return (args[0].astype(kwargs["dtype"]) if args[0].dtype.kind == "c" else args[0], *args[1:])
-    if function in OF_ARRAYS:
-        return tuple([array(ops.clone(x._tensor)) if isinstance(x, AnyNumber) else as_array(x) for x in args])
     if function in WIDER and args:
         return tuple([_wider(x, WIDER[function]) if k < 2 else x for k, x in enumerate(args)])
     return args
@@ -56,9 +51,6 @@ WIDER = {np.cov: np.dtype(float), np.corrcoef: np.dtype(float), np.vander: np.dt
 
 CASTING = frozenset({np.sum, np.prod, np.mean, np.cumsum, np.cumprod, np.cumulative_sum, np.cumulative_prod})
 """Functions that cast complex numbers to ``dtype=``, and warn of what that discards."""
-
-OF_ARRAYS = frozenset({np.broadcast_arrays})
-"""Functions that give arrays also of numbers."""
 
 
 def with_one_triangle(function: Any, args: Any, kwargs: Any) -> Any:
@@ -83,7 +75,7 @@ HERMITIAN: dict[Any, int] = {np.linalg.svd: 3, np.linalg.pinv: 2, np.linalg.matr
 TRIANGULAR = frozenset({np.linalg.cholesky, np.linalg.eigh, np.linalg.eigvalsh})
 """Functions that read one triangle of a matrix."""
 
-TAKEN_OTHERWISE = frozenset({*CASTING, *OF_ARRAYS, *WIDER, *TRIANGULAR, *HERMITIAN})
+TAKEN_OTHERWISE = frozenset({*CASTING, *WIDER, *TRIANGULAR, *HERMITIAN})
 """Functions of which some arguments are taken otherwise than ops take them."""
 
 SPECTRA: frozenset[Any] = (

@@ -140,6 +140,10 @@ READ_ONLY = frozenset({np.broadcast_to, np.diagonal, np.linalg.diagonal})
 """Functions that give views which are not to be written."""
 
 
+OF_THEIR_CLASS: frozenset[Any] = frozenset({np.dot, np.inner, np.linalg.multi_dot, np.correlate})
+"""Functions that give an array of a class that all their arguments have, and ask that nothing."""
+
+
 LOOKED_AT = frozenset({*CHANGES, *METHODS})
 """Functions of which usual calls are answered otherwise than by what is composed for them, or by an op."""
 
@@ -170,11 +174,20 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
             require_alike(found, asked, function, args, kwargs)
     except Exception as error:
         return explained(error, function, args, kwargs)
+    if function in OF_THEIR_CLASS and isinstance(found, Face):
+        _note_class(found, args)
     if type(found) is str:
         return written(found, *_tensors_in(args, kwargs))
     if type(found) is np.ndarray and found.dtype.kind in "UST":
         return written_in(found, *_tensors_in(args, kwargs))
     return found
+
+
+def _note_class(found: Face, args: Any) -> None:
+    """Note that a result has the class of all operands, unless one of them is a plain array or number anyway."""
+    operands = [x for x in leaves_of(args) if not isinstance(x, str)]
+    if all(isinstance(x, Face) or type(x) is np.memmap for x in operands):
+        found._tensor._is_of_class_of(_tensors_in(args, {}))
 
 
 def _tensors_in(args: Any, kwargs: Any) -> list[Tensor]:

@@ -183,11 +183,20 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     return x.astype(dtype, copy=copy)
 
 
-def _of_axes(least: int) -> Callable[..., Any]:
+def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
+    """`np.broadcast_arrays`: an array that has the shape of all is given itself."""
+    arrays = [x if type(x) is Array or type(x) is np.ndarray else array(ops.clone(tensor_of(x))) for x in args]
+    shape = np.broadcast_shapes(*[x.shape for x in arrays])
+    return tuple([x if x.shape == shape else array(ops.broadcast_to(tensor_of(x), shape=shape)) for x in arrays])
+
+
+def _of_axes(name: str, least: int) -> Callable[..., Any]:
     """`np.atleast_1d` and its kin: an array with as many axes is given itself."""
 
     def answer(*arys: Any) -> Any:
-        return arys[0] if len(arys) == 1 and type(arys[0]) is Array and arys[0].ndim >= least else NotImplemented
+        if len(arys) != 1:
+            return tuple([getattr(numpy, name)(x) for x in arys])
+        return arys[0] if type(arys[0]) is Array and arys[0].ndim >= least else NotImplemented
 
     return answer
 
@@ -198,6 +207,7 @@ LOOKS: dict[Any, Callable[..., Any]] = {
     np.einsum: einsum, np.nan_to_num: nan_to_num, np.real_if_close: real_if_close, np.meshgrid: meshgrid,
     np.lib.stride_tricks.sliding_window_view: sliding_window_view,
     **{f: _splitting(f) for f in (np.split, np.array_split, *AXES)}, np.unstack: unstack,
-    np.atleast_1d: _of_axes(1), np.atleast_2d: _of_axes(2), np.atleast_3d: _of_axes(3),
+    **{getattr(np, name): _of_axes(name, k + 1) for k, name in enumerate(("atleast_1d", "atleast_2d", "atleast_3d"))},
+    np.broadcast_arrays: broadcast_arrays,
 }  # fmt: skip
 """By function of NumPy's, what gives views of recorded arrays, or NotImplemented where NumPy gives none."""

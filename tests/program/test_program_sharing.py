@@ -472,3 +472,34 @@ def test_views_of_nothing_are_views(f):
     compiled = tape.compile(f)
     for a in (x, y) * 2:
         assert (compiled(a).base is a) == (f(a).base is a)
+
+
+EACH = {
+    "alone": lambda x, y, k: np.broadcast_arrays(x),
+    "of one shape": lambda x, y, k: np.broadcast_arrays(x, x),
+    "spread": lambda x, y, k: np.broadcast_arrays(x, y),
+    "with a number": lambda x, y, k: np.broadcast_arrays(x, k),
+    "with what is made": lambda x, y, k: np.broadcast_arrays(x, np.ones(3), x * 2),
+    "of classes": lambda x, y, k: np.broadcast_arrays(x, y, subok=True),
+    "numbers": lambda x, y, k: np.broadcast_arrays(k, x[0]),
+    "at least one axis": lambda x, y, k: np.atleast_1d(x, k, y),
+    "at least two axes": lambda x, y, k: np.atleast_2d(x, y, k),
+    "at least three axes": lambda x, y, k: np.atleast_3d(y, x),
+    "a mesh": lambda x, y, k: np.meshgrid(x, x, copy=False),
+    "spread to no axes": lambda x, y, k: [np.broadcast_to(x[0], ()) * 1, np.broadcast_to(k, ())],
+}
+
+
+@pytest.mark.filterwarnings("ignore:future versions will not create a writeable array:FutureWarning")
+@pytest.mark.parametrize("name", EACH)
+def test_what_is_given_for_each_of_several_arrays_is_theirs_where_it_is_numpys(name):
+    x, y, k = np.array([1.0, 2.0, 3.0]), np.ones((2, 3)), np.float64(2.0)
+
+    def told(f):
+        found = f(x, y, k)
+        shown = [(z is x, z is y, np.shares_memory(z, x), np.shares_memory(z, y)) for z in found]
+        return type(found), shown, [(type(z), z.tolist(), z.flags.writeable) for z in found]
+
+    compiled = tape.compile(EACH[name])
+    for _ in range(20):
+        assert told(compiled) == told(EACH[name])

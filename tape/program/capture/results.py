@@ -66,7 +66,9 @@ class SharedResult(NamedTuple):
             seen = outputs[seen.number]
         with no_grad() if self.still else nullcontext():
             for step in self.steps:
-                seen = seen.detach() if step == DETACHED else look(seen, (step,))
+                seen, above = seen.detach() if step == DETACHED else look(seen, (step,)), seen
+                if self.writeable and type(seen) is np.ndarray and not seen.flags.writeable:
+                    seen = np.broadcast_arrays(above, seen)[0]  # which may be written, and NumPy warns
         if not self.writeable:
             seen.flags.writeable = False
         return seen
@@ -186,7 +188,7 @@ class Sharing:
                 rows.require(bases[id(memory)], self._kind_of(memory.whole(tensors[i]), x))
                 self._check_shown(memory, known(steps))
                 found[i] = SharedResult(bases[id(memory)], steps, is_writeable(x))
-            elif not is_writeable(x):
+            if found.get(i) is None and not is_writeable(x):
                 found[i] = SharedResult(places[i], (), writeable=False)
         for i, z in enumerate(tensors):
             view = found.get(i)
@@ -291,18 +293,24 @@ def require_plain_arrays(trace: Trace, outputs: Outputs, arguments: Sequence[Any
     files = {trace.inputs[k] for k, x in enumerate(arguments) if type(x) is np.memmap}
     if not files or trace.tensors:
         return
-    queue = [(row, False) for row, k in outputs.numbers.items() if is_array(outputs.kinds[k], trace.spec(row))]
-    seen = set(queue)
-    while queue:
-        row, is_made_like = queue.pop()
-        if row in files:
-            raise Untraceable("it returned what is an np.memmap if an argument is one, and replays give plain arrays")
+    found = _of_files(trace, files)
+    if any(row in found and is_array(outputs.kinds[k], trace.spec(row)) for row, k in outputs.numbers.items()):
+        raise Untraceable("it returned what is an np.memmap if an argument is one, and replays give plain arrays")
+
+
+def _of_files(trace: Trace, files: set[int]) -> set[int]:
+    """The records that may be an `np.memmap` in eager execution, where some inputs are."""
+    found, reading = set(files), set(files)
+    for row in range(min(files) + 1, len(trace)):
         code = trace.code(row)
-        is_made_like = is_made_like or (code >= 0 and OPS[code].name in MADE_LIKE)
-        if code >= 0 and (is_made_like or _moves_numbers(OPS[code])):
-            above = [(x, is_made_like) for x in trace.arguments(row)[0]]
-            queue += [found for found in above if found not in seen]
-            seen.update(above)
+        operands = trace.arguments(row)[0] if code >= 0 else ()
+        if reading.isdisjoint(operands):
+            continue
+        reading.add(row)
+        is_made_like = OPS[code].name in MADE_LIKE or (_moves_numbers(OPS[code]) and not found.isdisjoint(operands))
+        if is_made_like or (row in trace.classes and found.issuperset(trace.classes[row])):
+            found.add(row)
+    return found
 
 
 NUMBERS_MOVED = frozenset({"sort", "output", "overwrite", "nan_to_num"})

@@ -99,15 +99,16 @@ class Trace(Records):
         lent: weakly, the plain arrays that Python was told.
         calm: what NumPy keeps of how errors are handled, if that raises nothing (see `raising.handling`).
         origins: by number, as far as that was asked, the sources that a gradient flows to, as `bits` of these.
+        classes: records that are of the class that these others have, if that is one.
         failed: whether an op refused the numbers that it was given, about which the function may have done something.
         computing: computes what somebody looks at, and knows how much memory that takes.
     """
 
     __slots__ = (
-        "_objects", "_prints", "apart", "bits", "calm", "computing", "constants", "failed", "given", "guards",
-        "historic", "hooks", "inputs", "integers", "leaves", "lent", "looks", "mode", "numbers", "open", "ordered",
-        "origins", "own", "parts", "plain", "released", "sought", "stopped", "templates", "tensors", "tracked",
-        "unsure", "wengert",
+        "_objects", "_prints", "apart", "bits", "calm", "classes", "computing", "constants", "failed", "given",
+        "guards", "historic", "hooks", "inputs", "integers", "leaves", "lent", "looks", "mode", "numbers", "open",
+        "ordered", "origins", "own", "parts", "plain", "released", "sought", "stopped", "templates", "tensors",
+        "tracked", "unsure", "wengert",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -143,6 +144,7 @@ class Trace(Records):
         self.origins: list[int] = []
         self.bits: dict[int, int] = {}
         self.failed = False
+        self.classes: dict[int, tuple[int, ...]] = {}
         self.computing = Computing()
 
     @contextmanager

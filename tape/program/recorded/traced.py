@@ -50,6 +50,9 @@ class Traced(TracedMemory):
     def _leave_layout_open(self) -> None:
         self._trace.unsure = True
 
+    def _is_of_class_of(self, operands: Sequence[Tensor]) -> None:
+        self._trace.classes[self._row] = tuple([x._row for x in operands if isinstance(x, Traced)])
+
     def _stand_for_view(self, whole: Tensor) -> None:
         seal(self, whole)  # type: ignore[arg-type]
 

@@ -258,7 +258,10 @@ OF_FILES = [
     "np.nan_to_num(m)", "m.compress([1, 0, 1], 0)", "m.argmax(0)", "(m * w).sum()", "m.reshape(-1)", "m.T", "m == 1",
     "np.gradient(m)", "np.gradient(m)[0]", "np.gradient(m, axis=0)", "np.zeros_like(m)", "np.full_like(m, 2)",
     "m @ m", "m @ w", "np.ediff1d(m)", "np.nanargmax(m, axis=0)", "np.tanh(m).T", "np.tanh(m) @ w", "np.linalg.inv(m)",
-    "np.cumsum(m)", "np.outer(m, m)",
+    "np.cumsum(m)", "np.outer(m, m)", "np.dot(m, m)", "np.dot(m, w)", "np.dot(m, m[0])", "np.dot(m * 1, m)", "m.dot(m)",
+    "np.dot(m.T, m).T", "np.dot(m, m) * 2", "np.inner(m, m[:1])", "np.inner(w, m)", "np.linalg.multi_dot([m, m, m])",
+    "np.correlate(m[0], m[1])", "np.convolve(m[0], m[1])", "np.vdot(m, m)", "np.tensordot(m, m, 1)", "np.kron(m, m)",
+    "np.dot(m, np.ones((3, 3)))", "np.dot(np.dot(m, m), m)", "np.dot(np.dot(m, w), m)", "np.dot(m, 2.0)",
 ]  # fmt: skip
 
 
@@ -280,10 +283,11 @@ def test_what_numpy_gives_as_an_array_in_a_file_is_one(text, tmp_path):
                 np.testing.assert_allclose(one, other)
 
 
-def test_what_is_computed_of_a_file_is_compiled(tmp_path):
+@pytest.mark.parametrize("product", [np.matmul, np.dot])
+def test_what_is_computed_of_a_file_is_compiled(tmp_path, product):
     m, w = np.memmap(tmp_path / "numbers", float, "w+", shape=(3, 3)), np.ones(3)
     m[:] = np.eye(3) * 2 + 0.1
-    gradient = tape.func.grad(lambda w, m: (np.tanh(m @ w) ** 2).sum())
+    gradient = tape.func.grad(lambda w, m: (np.tanh(product(m, w)) ** 2).sum())
     compiled = tape.compile(gradient)
     for _ in range(2):
         np.testing.assert_allclose(compiled(w, m), gradient(w, m))
