@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+HERE = Path(find_spec("tape").origin).parents[1]
+"""Where the library lies that is tested: another place than the checkout, if it is installed."""
 GRADIENT = """
 import tape
 x = tape.tensor([0.25, 0.5, 0.75], requires_grad=True)
@@ -23,10 +26,10 @@ def start(program, caches, **more):
     env |= {
         "TAPE_CACHE_DIR": str(caches / "kernels"),
         "NUMBA_CACHE_DIR": str(caches / "numba"),
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(HERE), str(ROOT)]),
     }
     return subprocess.Popen(
-        [sys.executable, "-c", program], env=env | more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-P", "-c", program], env=env | more, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

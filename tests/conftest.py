@@ -59,7 +59,8 @@ def pytest_configure(config):
     """What all workers of pytest-xdist need is compiled once, by a process of its own, while they look for tests."""
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         here = str(Path(find_spec("tape").origin).parents[1])
-        process = subprocess.Popen([sys.executable, "-c", COMPILED], env={**os.environ, "PYTHONPATH": here})
+        # -P: what is installed is compiled, and not the checkout that pytest was started in.
+        process = subprocess.Popen([sys.executable, "-P", "-c", COMPILED], env={**os.environ, "PYTHONPATH": here})
         config.add_cleanup(process.wait)
 
 
