@@ -244,3 +244,51 @@ def test_code_under_another_name_is_damaged(tmp_path, monkeypatch):
     assert objectcache.load("other") is None
     (tmp_path / "other").rename(tmp_path / "one")
     assert objectcache.load("one") == b"machine code"
+
+
+MAKING = """
+import sys, time
+from tape.jit.machine import objectcache
+
+def make():
+    with open(sys.argv[1], "a") as file:
+        file.write("made ")
+    time.sleep(0.5)
+    return b"code"
+
+print(objectcache.made("one", make))
+"""
+
+
+def test_what_takes_long_one_process_makes_and_others_find(tmp_path):
+    env = os.environ | {"TAPE_CACHE_DIR": str(tmp_path / "kernels")}
+    command = [sys.executable, "-c", MAKING, str(tmp_path / "log")]
+    processes = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [p.communicate(timeout=60)[0] for p in processes] == ["b'code'\n"] * 3
+    assert (tmp_path / "log").read_text() == "made " * (1 if objectcache.fcntl else 3)
+    assert len(list((tmp_path / "kernels").iterdir())) == 1
+
+
+@pytest.mark.skipif(objectcache.fcntl is None, reason="there are no such locks on this system")
+def test_nobody_waits_for_ever_or_for_a_process_that_has_ended(tmp_path, monkeypatch):
+    monkeypatch.setenv("TAPE_CACHE_DIR", str(tmp_path))
+    killed = "import os, signal\nfrom tape.jit.machine import objectcache\n"
+    killed += "with objectcache.alone('one'): os.kill(os.getpid(), signal.SIGKILL)"
+    subprocess.run([sys.executable, "-c", killed], check=False, env={**os.environ})
+    assert list(tmp_path.iterdir())
+    entered = []
+    with objectcache.alone("one"):
+        monkeypatch.setattr(objectcache, "PATIENCE", 0.1)
+        with objectcache.alone("one"):
+            entered.append(True)
+    assert entered == [True]
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_nothing_can_be_kept_nobody_waits(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("TAPE_CACHE_DIR", str(tmp_path / "file" / "below"))
+    entered = []
+    with objectcache.alone("one"), objectcache.alone("one"):
+        entered.append(True)
+    assert entered == [True]

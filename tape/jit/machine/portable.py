@@ -40,11 +40,7 @@ def fetched(facts: tuple[str, ...], text: Callable[[], str]) -> tuple[Any, int]:
     """Machine code out of LLVM code that lies on disk, or is made now: the same of a kernel with these facts."""
     t = target()
     name = objectcache.name_of("portable", *facts, sources(), version("numba"), llvmlite.__version__, t.cpu, t.features)
-    found = objectcache.load(name)
-    if found is None:
-        found = text().encode()
-        objectcache.save(name, found)
-    return compile_kernel(found.decode())
+    return compile_kernel(objectcache.made(name, lambda: text().encode()).decode())
 
 
 def text_of(function: Any, memory: bool = True) -> str:
