@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
+import ops
+
+from ..base.dtypes import kind_of
 from ..base.errors import ComplexError
 from ..base.tensor import Face, Tensor
 from ..recording.functions import tensors
 from ..recording.halves import are_narrow, as_of_arrays
+from ..recording.level import begun, components
 from ..recording.numpy_bridge import NoRule, called as title, op_for
 from ..recording.recorder import require_without_rules
 from .array_writing import at
@@ -26,7 +30,7 @@ from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_room_of
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import require_alike, require_taken
-from .arrays.unwrapping import bare, has_tensor
+from .arrays.unwrapping import bare, has_tensor, tensor_of
 from .as_numpy_takes import OTHER_WARNINGS
 from .constructors import as_array
 from .folding import accumulate, is_folded, reduce, reduceat
@@ -110,7 +114,7 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
         inputs = in_loop(ufunc, inputs, options.pop("dtype", None), casting)
     if where is not True and how == "__call__":
         with np.errstate(all="ignore"):  # of elements that NumPy leaves out
-            result = _result(ufunc, how, inputs, options)
+            result = _result(ufunc, how, _harmless_elsewhere(ufunc, inputs, where), options)
         tell_errors(ufunc, inputs, {"out": out, "where": where, "casting": casting})
     else:
         result = _result(ufunc, how, inputs, options)
@@ -123,6 +127,45 @@ def _with_options(ufunc: np.ufunc, how: str, inputs: tuple[Any, ...], out: Any, 
             check_together(ufunc, inputs, out)
         return store(out, result, ufunc.__name__, where, True, casting)
     return fill(out[0], result, getattr(ufunc, how), inputs, asked, ufunc.__name__)
+
+
+def _harmless_elsewhere(ufunc: np.ufunc, inputs: tuple[Any, ...], where: Any) -> tuple[Any, ...]:
+    """The inputs of a ufunc with numbers in the place of those that it leaves out, of which it makes no error.
+
+    A program computes these too, and would call the function to tell of their errors, in vain.  Where gradients are
+    taken, their zeros would have other signs.
+    """
+    given = [x._tensor for x in (*inputs, where) if isinstance(x, Face)]
+    if begun() or not any(hasattr(part, "_row") for t in given for part in components(t)):
+        return inputs
+    numbers = tuple([x if type(x) in (bool, int, float, complex) else None for x in inputs])
+    found = _harmless(ufunc, numbers)
+    kinds = {kind_of(x.dtype) for x, number in zip(inputs, numbers) if number is None}
+    if found is None or not kinds <= (FLOAT_OR_WHOLE if found == int(found) else FLOAT):
+        return inputs
+    return tuple([face(_where(where, x, found)) if k is None else x for x, k in zip(inputs, numbers)])
+
+
+def _where(chosen: Any, x: Any, other: float) -> Tensor:
+    return ops.where(bare(chosen), tensor_of(x), np.array(other, x.dtype)[()])
+
+
+@lru_cache(1 << 8)
+def _harmless(ufunc: np.ufunc, numbers: tuple[Any, ...]) -> float | None:
+    """A number that makes no error in the place of all inputs that are None."""
+    for k in CANDIDATES:
+        try:
+            with np.errstate(all="raise"):
+                ufunc(*[np.array([k]) if number is None else number for number in numbers])
+        except (ArithmeticError, TypeError):
+            continue
+        return k
+    return None
+
+
+CANDIDATES = 1.0, 0.5
+"""Numbers of which hardly any function makes an error."""
+FLOAT, FLOAT_OR_WHOLE = {"f"}, {"f", "i", "u"}
 
 
 @cache

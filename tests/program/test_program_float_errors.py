@@ -426,3 +426,33 @@ def test_a_quantile_of_one_number(number, share):
     with np.errstate(invalid="ignore"):
         expected = np.quantile(x, share)
         assert np.array(tape.compile(lambda x: np.quantile(x, share))(x)).tobytes() == np.array(expected).tobytes()
+
+
+LEFT_OUT = {
+    "divide": lambda x, y: np.divide(x, y, out=np.zeros_like(x), where=y > 0),
+    "of a number": lambda x, y: np.divide(1.0, y, out=np.zeros_like(x), where=y > 0),
+    "by a number": lambda x, y: np.log(y, out=np.zeros_like(x), where=y > 0) + np.power(x, 0.5, out=x * 1, where=x > 0),
+    "of itself": lambda x, y: np.multiply(z := x * 1, y, out=z, where=y > 0),
+    "of other lengths": lambda x, y: np.divide(x, y[:, None], out=np.zeros((3, 3)), where=y[:, None] > 0),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_errors_are_told_after_what_where_left_out(name, dtype):
+
+    def told(f, x, y):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            f(x.astype(dtype), y.astype(dtype))
+        return {str(w.message) for w in caught}
+
+    compiled = tape.compile(LEFT_OUT[name])
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([0.0, -1.0, 2.0])
+    for _ in range(40):
+        assert told(compiled, x, y) == set()
+    with np.errstate(over="ignore"):
+        x, y = np.array([1.0, np.finfo(dtype).max, 3.0]), np.array([1.0, np.finfo(dtype).tiny, np.inf])
+    for other in (y, np.array([1.0, 4.0, np.inf])):
+        for _ in range(3):
+            assert told(compiled, x, other) == told(LEFT_OUT[name], x, other)
