@@ -13,6 +13,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Jitted from the first sweep on, as in a process that has worked for a while; test_native.py is about the time before.
@@ -62,6 +63,16 @@ def pytest_configure(config):
         # -P: what is installed is compiled, and not the checkout that pytest was started in.
         process = subprocess.Popen([sys.executable, "-P", "-c", COMPILED], env={**os.environ, "PYTHONPATH": here})
         config.add_cleanup(process.wait)
+        config.stash[COMPILING] = process
+
+
+COMPILING = pytest.StashKey[subprocess.Popen]()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node):
+    """No worker begins before: with few tests to look for, each would compile the same meanwhile."""
+    node.config.stash[COMPILING].wait()
 
 
 DEAR = {"a_cluster", "warm"}
