@@ -72,7 +72,8 @@ COMPILING = pytest.StashKey[subprocess.Popen]()
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node):
     """No worker begins before: with few tests to look for, each would compile the same meanwhile."""
-    node.config.stash[COMPILING].wait()
+    if COMPILING in node.config.stash:
+        node.config.stash[COMPILING].wait()
 
 
 DEAR = {"a_cluster", "warm"}
