@@ -503,3 +503,12 @@ def test_what_is_given_for_each_of_several_arrays_is_theirs_where_it_is_numpys(n
     compiled = tape.compile(EACH[name])
     for _ in range(20):
         assert told(compiled) == told(EACH[name])
+
+
+@pytest.mark.parametrize("f", [lambda y: y[..., 0], lambda y: [y, y[..., 0]], lambda y: [y[1:], y.T, y[::2, None]]])
+def test_views_of_what_is_repeated_and_not_to_be_written(f):
+    y, compiled = np.broadcast_to(np.array(-3.0), (3,)), tape.compile(f)
+    for x in (y, y.copy(), y, np.broadcast_to(y, (2, 3))[0]):
+        found, expected = leaves_of(compiled(x)), leaves_of(f(x))
+        assert [z.shape for z in found] == [z.shape for z in expected]
+        assert [z.flags.writeable for z in found] == [z.flags.writeable for z in expected]

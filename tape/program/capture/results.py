@@ -67,8 +67,8 @@ class SharedResult(NamedTuple):
         with no_grad() if self.still else nullcontext():
             for step in self.steps:
                 seen, above = seen.detach() if step == DETACHED else look(seen, (step,)), seen
-                if self.writeable and type(seen) is np.ndarray and not seen.flags.writeable:
-                    seen = np.broadcast_arrays(above, seen)[0]  # which may be written, and NumPy warns
+                if self.writeable and step[0] == "broadcast_to" and type(seen) is type(above) is np.ndarray:
+                    seen = np.broadcast_arrays(above, seen)[0]  # which may be written if that may, and NumPy warns
         if not self.writeable:
             seen.flags.writeable = False
         return seen
