@@ -60,7 +60,7 @@ def converted(kind: type) -> Callable[..., Any]:
             return kind(*args)
         if type(args[0]) is PythonNumber and not holds(partial(_fits, kind), args[0]):
             kind(args[0]._tensor.item())  # NumPy's own error
-        x = gathered(as_numpy(args[0])).astype(kind)
+        x = gathered(as_numpy(args[0])).astype(kind, copy=False)  # which gives an array itself, as NumPy does
         return x if x.ndim else x[()]
 
     return convert

@@ -262,7 +262,7 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if function in BOOLS:
         return bool(result)
     if function not in VIEWS:
-        apart = partial(_apart, given=tensors)
+        apart = partial(_apart, given=tensors, also_alone=function in ALWAYS)
         result = apart(result) if isinstance(result, Tensor) else transform(apart, result)
     if function in LISTS:
         result = list(result)
@@ -279,9 +279,12 @@ def _answer(function: Any, types: Any, args: Any, kwargs: Any) -> Any:
     return faces(result, _of_number if any(issubclass(type(x), AnyNumber) for x in args) else face)
 
 
-def _apart(z: Any, given: list[Tensor]) -> Any:
-    """A result with memory of its own: some ops give their operand itself, or a view of it."""
-    if not isinstance(z, Tensor) or not z._spec.shape:
+def _apart(z: Any, given: list[Tensor], also_alone: bool) -> Any:
+    """A result with memory of its own: some ops give their operand itself, or a view of it.
+
+    One without axes is a number, which nobody writes into, unless it is an array also alone.
+    """
+    if not isinstance(z, Tensor) or not (z._spec.shape or also_alone):
         return z
     memory = z._memory()
     for x in given:
