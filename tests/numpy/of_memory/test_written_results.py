@@ -67,6 +67,7 @@ def test_writes_are_seen_where_numpy_shows_them(name, write):
         for _ in range(2):
             for got, wanted in zip(compiled(x.copy()), expected):
                 np.testing.assert_array_equal(got, wanted)
+        # What it does is linear, and the same everywhere.
         keeps = tape.func.grad(lambda x: np.sum(program(x)[0]))(x.copy())
         seen = np.sum(program((x + 1.0).copy())[0]) - np.sum(
             expected[0]
