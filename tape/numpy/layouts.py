@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ops.algebra.contraction import LARGE
-
 from ..base.tensor import Face
 from ..base.tree import leaves_of, transform
 from .arrays.face import Array, array
@@ -57,8 +55,6 @@ IN_ORDER = frozenset({np.select, np.choose, np.linalg.cholesky})
 
 def as_numpy_lays(function: Any, result: Any, args: Any, kwargs: Any) -> Any:
     """A result of a function, lying in memory as NumPy's does, if it is known how the arguments lie."""
-    if function is np.einsum:
-        return _as_sums_of_products_lie(result, args, kwargs)
     if function not in LAYOUTS and function not in IN_ORDER:
         return result
     found = [x for x in leaves_of([result]) if isinstance(x, Array) and x.ndim > 1]
@@ -78,35 +74,6 @@ def as_numpy_lays(function: Any, result: Any, args: Any, kwargs: Any) -> Any:
     named = {key: x for key, x in kwargs.items() if key != name}
     like = lay(transform(_outline, given), *args[place + 1 :], **named)
     return transform(lambda x: _relaid(x, lambda tensor: lying_like(tensor, like)), result)
-
-
-def _as_sums_of_products_lie(result: Any, args: Any, kwargs: Any) -> Any:
-    """What `np.einsum` gives, in the order of what it gives of short arrays whose axes lie in the same order.
-
-    The op looks for a good order of contraction where that pays, and NumPy where it is told to: of more than two arrays
-    it depends on their lengths which that is.
-    """
-    arrays = [x for x in args if isinstance(x, (Face, np.ndarray))]
-    optimize = kwargs.get("optimize", False)
-    is_as_computed = not optimize and sum(map(_size, arrays)) <= LARGE
-    if not isinstance(result, Array) or result.ndim < 2 or is_as_computed or (optimize and len(arrays) > 2):
-        return result
-    if not all(map(_is_known, arrays)):
-        leave_layout_open(result._tensor)
-        return result
-    how = {key: kwargs[key] for key in ("optimize", "order") if key in kwargs}
-    like = np.einsum(*[_short(x) if isinstance(x, (Face, np.ndarray)) else x for x in args], **how)
-    return _relaid(result, lambda tensor: lying_like(tensor, like))
-
-
-def _size(x: Any) -> int:
-    return int(x._tensor._spec.size if isinstance(x, Face) else x.size)
-
-
-def _short(x: Any) -> Any:
-    """A part of an array that lies as one does, of length 2 at most along each axis."""
-    seen = _outline(x)
-    return seen[(slice(2),) * seen.ndim]
 
 
 def _has_axes(x: Any) -> bool:

@@ -184,8 +184,14 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
-    """`np.broadcast_arrays`: an array that has the shape of all is given itself."""
-    arrays = [x if type(x) is Array or type(x) is np.ndarray else array(ops.clone(tensor_of(x))) for x in args]
+    """`np.broadcast_arrays`: an array that has the shape of all is given itself.
+
+    A plain array becomes one that takes recorded values: SciPy's code makes others like it, and writes into these.
+    """
+    arrays = [
+        x if type(x) is Array else array(tensor_of(x)) if type(x) is np.ndarray else array(ops.clone(tensor_of(x)))
+        for x in args
+    ]
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
     return tuple([x if x.shape == shape else array(ops.broadcast_to(tensor_of(x), shape=shape)) for x in arrays])
 

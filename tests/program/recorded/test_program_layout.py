@@ -254,29 +254,3 @@ def test_views_of_one_result_share_memory(kind):
     fast = tape.compile(f)
     for _ in range(3):
         assert shares(fast(tape.ones(2, 3))) == shares(f(tape.ones(2, 3)))
-
-
-SUMS_OF_PRODUCTS = [
-    "ijk,kl->lij", "ijk,kl->ijl", "ijk,kl->jil", "ijk,jl->kil", "ijk,ij->kji", "ijk,ijl->kl", "ijk,ijk->kji",
-    "ijk,ijk->ij", "...k,kl->l...",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("optimize", [False, True])
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("n", [3, 30])
-@pytest.mark.parametrize("subscripts", SUMS_OF_PRODUCTS)
-def test_sums_of_products_lie_as_numpys(subscripts, n, turned, optimize):
-    rng = np.random.default_rng(0)
-    second = subscripts.split("->")[0].split(",")[1]
-    x, y = rng.normal(size=(n,) * 3), rng.normal(size=(n,) * len(second))
-    x, y = (x.T, y.T) if turned else (x, y)
-
-    def f(x, y):
-        return np.einsum(subscripts, x, y, optimize=optimize)
-
-    expected, compiled = f(x, y), tape.compile(f)
-    moving = tape.func.jvp(lambda x: f(x, y), (x,), (x,))[0]
-    for found in (compiled(x, y), compiled(x, y), moving):
-        np.testing.assert_allclose(found, expected)
-        assert found.strides == expected.strides
