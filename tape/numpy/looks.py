@@ -186,14 +186,17 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """`np.broadcast_arrays`: an array that has the shape of all is given itself.
 
-    A plain array becomes one that takes recorded values: SciPy's code makes others like it, and writes into these.
+    In the place of a plain array, into which nothing recorded is written, stands one to read: SciPy's code makes others
+    like it, and writes recorded values into these.
     """
-    arrays = [
-        x if type(x) is Array else array(tensor_of(x)) if type(x) is np.ndarray else array(ops.clone(tensor_of(x)))
-        for x in args
-    ]
+    arrays = [x if type(x) is Array else _to_read(x) for x in args]
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
     return tuple([x if x.shape == shape else array(ops.broadcast_to(tensor_of(x), shape=shape)) for x in arrays])
+
+
+def _to_read(x: Any) -> Array:
+    """An array with what is in a plain one, which is not to be written into, or with a number."""
+    return readonly(array(tensor_of(x))) if type(x) is np.ndarray else array(ops.clone(tensor_of(x)))
 
 
 def _of_axes(name: str, least: int) -> Callable[..., Any]:

@@ -73,3 +73,18 @@ def test_writes_are_seen_where_numpy_shows_them(name, write):
             expected[0]
         )  # what it does is linear, and the same everywhere
         np.testing.assert_allclose(np.sum(keeps), seen, atol=1e-12)
+
+
+def test_nothing_is_written_beside_a_plain_array_that_is_broadcast():
+    """NumPy writes into the array around; that is refused, and a compiled function runs as it is."""
+    around = np.ones(3)
+
+    def program(x):
+        np.broadcast_arrays(around, x)[0][0] = 5.0
+        return np.sum(around * x)
+
+    with pytest.raises(ValueError, match="read-only"):
+        tape.func.grad(program)(np.arange(3.0))
+    with pytest.warns(RuntimeWarning, match="without compiling"):
+        assert tape.compile(program)(np.arange(1.0, 4.0)) == 10.0
+    assert around[0] == 5.0
