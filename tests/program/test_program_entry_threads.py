@@ -7,6 +7,7 @@ import threading
 import time
 
 import numpy as np
+import pytest
 
 import tape
 from tape.program.entries.entry import BRIEF, PAYS
@@ -98,3 +99,49 @@ def test_an_argument_that_another_thread_takes_out_of_its_list_stays_until_the_e
     finally:
         done.set()
         other.join()
+
+
+def brief(x, w, k):
+    return (x * w).sum() + k
+
+
+def steady(x, w, k):
+    y = x
+    for _ in range(4):
+        y = np.sin(y) * x + k * w
+    return y.sum()
+
+
+@pytest.mark.parametrize(("function", "n"), [(brief, 60), (steady, 200)])
+def test_so_it_is_while_what_lies_by_columns_is_copied(function, n):
+    """NumPy lets other threads run while it copies; these take away what was looked at, and call at the same time."""
+    rows = np.random.default_rng(0).uniform(size=(n, n))
+    columns = np.asfortranarray(rows * 2.0)
+    fast = tape.compile(lambda xs: function(*xs))
+    xs = [rows.copy(), columns.copy("K"), 0.5]
+    for _ in range(PAYS + 2):
+        wanted = fast(xs)
+    assert fast._entry is not None
+    interval, done, wrong = sys.getswitchinterval(), threading.Event(), []
+
+    def replace():
+        while not done.is_set():
+            xs[0], xs[1], xs[2] = rows.copy(), columns.copy("K"), float("0.5")
+            [np.full((n, n), 9e9) for _ in range(3)]
+
+    def call():
+        wrong.extend(found for found in (fast(xs) for _ in range(300)) if abs(found - wanted) > 1e-9 * wanted)
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    other = threading.Thread(target=replace)
+    sys.setswitchinterval(1e-5)
+    try:
+        for t in (other, *threads):
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        other.join()
+    assert not wrong

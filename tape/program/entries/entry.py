@@ -92,7 +92,8 @@ class _Way:
         block, given: the memory that the kernels run in, and by place in the plan's list, to which they write results.
         turned: the results that are copied element by element, so that they lie by columns.
         whole: by region, the results that are written into the arrays that the caller gets; `made` are these.
-        busy: of a program that lets other threads run, whether the memory is in use; `held` are the arrays in use.
+        busy: of a program that lets other threads run, whether the memory is in use.
+        held: what must not go away before the end, since other threads may run meanwhile: arguments, and arrays in use.
     """
 
     def __init__(self, writer: Any, program: Any, as_they_lie: bool):
@@ -143,8 +144,8 @@ class _Way:
         self._run()
         w.store(w.add(w.load(w.known(counter)), 1), w.known(counter))
         made = self._results(self.program.results)
-        for copy in self.copies:
-            w.perform("Py_DecRef", copy)
+        for thing in (*self.copies, *self.held):
+            w.perform("Py_DecRef", thing)
         if self.busy is not None:
             w.store("0", w.known(ctypes.addressof(self.busy)))
         w.give(made)
@@ -165,6 +166,7 @@ class _Way:
                 given.append(self._varying(len(given), thing, part, leaf))
                 self.things.append(thing)
         self.values = dict(enumerate(given))
+        self.held += self.things
 
     def _be_others(self, around: Sequence[Surroundings]) -> None:
         """No argument may be an array or tensor that is around the function as well."""
@@ -222,8 +224,8 @@ class _Way:
         """A number or array of NumPy's, of which one is at hand; what does not lie in rows is copied at each call."""
         if not spec.dtype.isnative:
             raise Unsuited
+        self.held.append(thing)
         if not isinstance(value, np.ndarray) or value.flags.c_contiguous:
-            self.held.append(thing)
             number = spec.shape == () and spec.dtype in REAL
             at = self.write.number(thing, spec.dtype) if number else self.write.array(thing, spec.shape, spec.dtype)
             return EntryValue(at, spec)
@@ -253,12 +255,14 @@ class _Way:
     def _run(self) -> None:
         """Put numbers, and addresses of arrays, where the steps find them, and sweep over these."""
         w, plan, block = self.write, self.plan, self.block
-        if self.busy is not None:
-            w.require_equal(w.load(w.known(ctypes.addressof(self.busy))), 0)
-        for source, thing in self.otherwise.items():  # nothing is refused between here and where they go away
+        for thing in self.held:
+            w.again(thing)
+        for source, thing in self.otherwise.items():  # other threads run while NumPy copies many elements
             copy, elements = w.in_rows(thing)
             self.copies.append(copy)
             self.values[source] = self.values[source]._replace(address=elements)
+        if self.busy is not None:
+            w.require_or_drop(w.test("eq", w.load(w.known(ctypes.addressof(self.busy))), 0), self._own())
         for region, number in self.whole.items():
             wanted = plan.results[number].spec
             self.made[number], elements = w.new_array(wanted.shape, wanted.dtype)
@@ -278,7 +282,11 @@ class _Way:
         finished = w.say(f"and i1 {w.test('eq', done, plan.count)}, {self._without_errors()}")
         if saved is not None:
             self._go_on_alone(saved, finished)
-        w.require_or_drop(finished, [*self.made.values(), *self.copies])
+        w.require_or_drop(finished, self._own())
+
+    def _own(self) -> list[str]:
+        """What goes away where a call is refused: what was made for its results, copies, and what is held."""
+        return [*self.made.values(), *self.copies, *self.held]
 
     def _without_errors(self) -> str:
         """Whether no flag of the processor tells of a floating-point error that is heeded."""
@@ -289,13 +297,11 @@ class _Way:
         return str(w.test("eq", w.call(flags.addresses[1], mask, gives="i32"), 0, "i32"))
 
     def _let_others_run(self) -> str:
-        """Give back the GIL, while the memory is in use and no array that the steps read goes away."""
+        """Give back the GIL, while the memory is in use."""
         w = self.write
         assert self.busy is not None
         self.alive.append(self.busy)
         w.store("1", w.known(ctypes.addressof(self.busy)))
-        for thing in self.held:
-            w.again(thing)
         return str(w.python("PyEval_SaveThread"))
 
     def _go_on_alone(self, saved: str, finished: str) -> None:
@@ -304,8 +310,6 @@ class _Way:
         assert self.busy is not None
         w.perform("PyEval_RestoreThread", saved)
         w.store(w.say(f"zext i1 {finished} to i64"), w.known(ctypes.addressof(self.busy)))
-        for thing in self.held:
-            w.perform("Py_DecRef", thing)
 
     def _brought(self, source: int, spec: Spec) -> str:
         """Where the numbers of an input or constant are, which must be of this spec as it is."""
