@@ -6,7 +6,7 @@ import pytest
 
 import tape
 from tape.base.jit_door import jitted
-from tape.program.entries import entry
+from tape.program.entries import shortcut
 
 if jitted("emission.entry_code") is None:
     pytest.skip("Python's objects cannot be read by address here", allow_module_level=True)
@@ -15,7 +15,7 @@ if jitted("emission.entry_code") is None:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Entries are made after the first replay."""
-    monkeypatch.setattr(entry, "PAYS", 0)
+    monkeypatch.setattr(shortcut, "PAYS", 0)
 
 
 def compiled(function, *args, **kwargs):

@@ -34,7 +34,7 @@ from .capture.record_call import record_call
 from .capture.required import require_function, require_options
 from .capture.results import PYTHON, TENSOR, WITHOUT_AXES, Results
 from .capture.signature import gives_tensors, is_varying, of_numbers, take_apart
-from .entries.entry import Shortcut
+from .entries.shortcut import Shortcut
 from .files import file
 from .files.container import unpacked
 from .native import Native

@@ -8,7 +8,7 @@ import pytest
 import tape
 from tape.autograd.profiler import profile
 from tape.program.compiled import CompiledFunction
-from tape.program.entries.entry import PAYS
+from tape.program.entries.shortcut import PAYS
 from tape.program.recorded_program import Program
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tape
-from tape.program.entries.entry import BRIEF, PAYS
+from tape.program.entries.entry import BRIEF
+from tape.program.entries.shortcut import PAYS
 
 N = 2000
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
 from tape.program import GuardMissed
-from tape.program.entries.entry import PAYS
+from tape.program.entries.shortcut import PAYS
 from tape.program.plans.in_python import NumPyStep
 
 

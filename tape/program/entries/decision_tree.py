@@ -12,7 +12,7 @@ from typing import Any
 from ..capture.signature import Fixed, varying
 from ..recorded.guards import GuardMissed, same
 from ..world.surroundings import Surroundings
-from .entry import Shortcut
+from .shortcut import Shortcut
 
 WORTH = 8
 """So many replays pay for recording another path where there are as many as are kept."""
