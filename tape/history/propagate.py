@@ -35,8 +35,8 @@ from ..recording.leaf import VARIABLES
 from ..recording.packing import Packed, opened
 from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, operands, row_of, spec_of_operand
-from .chain import Adjoints, Chain
-from .hooks import WATCHERS, Rules, hooked_leaves, in_order, watched_rules
+from .hooks import WATCHERS, Rules, in_order, watched_rules
+from .hooks_in_sweeps import last_readers, pass_by, show_in_vain, surrounded, target_gradient
 from .small_parts import LARGE, Contributions, Moved, PartAlone, in_parts
 
 CLONE = REGISTRY["clone"]
@@ -78,6 +78,11 @@ def result_count(row: list[Any]) -> int:
     spec = spec_of_operand(refs[0])
     assert spec is not None, "ops with several results take values"
     return len(op.forward(np.broadcast_to(np.zeros((), spec.dtype), spec.shape), **params))
+
+
+def counts_of(row: list[Any]) -> tuple[int, int]:
+    """The numbers of a record's results and operands."""
+    return result_count(row), len(arguments(row)[1])
 
 
 def released(row: list[Any]) -> bool:
@@ -376,10 +381,12 @@ def sweep(
                 found[handle], is_free = target_gradient(arrived, g, handle in leading), False
             if handle not in leading:
                 if chain is not None and recorder.task.passing and chain.surrounds():
-                    pass_by(chain, row, g, create_graph)
+                    pass_by(chain, counts_of(row), row, g, create_graph)
                 continue
             recorder.where = row[CODE], row[LASTI]
-            rule = partial(surrounded, chain, run_rules) if chain and chain.surrounds() else run_rules
+            rule = run_rules
+            if chain and chain.surrounds():
+                rule = partial(surrounded, chain, counts_of(row), rule)
             positions = tuple([i for i, k in enumerate(keys[handle]) if wanted(k)])
             with np.errstate(all="ignore"):
                 parts = None
@@ -426,82 +433,6 @@ def _gather(adjoints: dict[int, Any], free: set[int], k: int, ref: Any, bar: Any
     else:
         adjoints[k] = bar if total is None else total + bar
         free.discard(k)
-
-
-def surrounded(
-    chain: Chain,
-    contributions: Callable[..., Iterable[tuple[int, Any, Any]]],
-    row: list[Any],
-    g: Any,
-    positions: tuple[int, ...],
-    record: bool,
-) -> Iterator[tuple[int, Any, Any]]:
-    """The contributions of a record whose node has hooks."""
-    gs = chain.enter(_parts(g, result_count(row)))
-    found: dict[int, tuple[Any, Any]] = {}
-    if any(part is not None for part in gs):
-        found = {i: (ref, bar) for i, ref, bar in contributions(row, _whole(gs, g, record), positions, record)}
-    given = tuple([_tensor(found[i][1]) if i in found else None for i in range(len(arguments(row)[1]))])
-    for i, bar in enumerate(chain.leave(given, gs)):
-        if bar is not None:
-            # A view, so that the sweep does not add to memory that a hook may have kept.
-            yield i, found[i][0], bar if record else np.asarray(bar._data)[...][()]
-
-
-def pass_by(chain: Chain, row: list[Any], g: Any, record: bool) -> None:
-    """Call the hooks of a node whose rule is not needed: of a target that leads no further."""
-    tuple(surrounded(chain, lambda *_: (), row, g, (), record))
-
-
-def _tensor(g: Any) -> Any:
-    return g if isinstance(g, Tensor) else wrap(g)
-
-
-def _parts(g: Any, results: int) -> Adjoints:
-    """An adjoint as one tensor for each result of the op."""
-    if not isinstance(g, Bundle):
-        return (_tensor(g),)
-    return tuple([None if g[i] is None else _tensor(g[i]) for i in range(results)])
-
-
-def _whole(gs: Adjoints, g: Any, record: bool) -> Any:
-    """The tensors of `_parts` as the adjoint that a rule takes."""
-    plain = [part if record or part is None else part._data for part in gs]
-    return Bundle({i: part for i, part in enumerate(plain) if part is not None}) if isinstance(g, Bundle) else plain[0]
-
-
-def target_gradient(arrived: Any, g: Any, leads_on: bool) -> Any:
-    """What a target gets: the adjoint that its hooks leave, or, as in PyTorch, that has arrived if it leads to another
-    target as well."""
-    return arrived if leads_on else g
-
-
-def show_in_vain(wengert: WengertList, handle: int, g: Any) -> None:
-    """Let the hooks of an output see its adjoint though it leads to no target, as those of a single output do."""
-    chain, task = wengert.hooks.get(handle), current().task
-    if chain is not None and task is not None and task.roots == (handle,):
-        chain.receive(g)
-
-
-def last_readers(
-    wengert: WengertList, keys: dict[int, tuple[int | None, ...]], wanted: Callable[[int | None], bool]
-) -> dict[int, list[Tensor]]:
-    """For the leaves that have hooks, the last row to contribute to each: by handle, the leaves.
-
-    Nothing where another list is reached, from which more may come.
-    """
-    last: dict[int, int] = {}
-    leaves = hooked_leaves()
-    for handle, read in keys.items():
-        for k in read:
-            if k is not None and elsewhere(wengert, k):
-                return {}
-            if k is not None and -k in leaves and wanted(k):
-                last[-k] = handle
-    found: dict[int, list[Tensor]] = {}
-    for k, handle in last.items():
-        found.setdefault(handle, []).append(leaves[k])
-    return found
 
 
 def elsewhere(wengert: WengertList, k: int) -> bool:

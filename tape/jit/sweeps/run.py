@@ -13,11 +13,11 @@ from ops.core.bundle import Bundle
 from ...history.chain import Chain
 from ...history.hooks import hooked_leaves, in_order
 from ...history.small_parts import Moved, PartAlone
-from ...history.propagate import contributions, moved, pass_by, released_error, surrounded
+from ...history.hooks_in_sweeps import pass_by, show_in_vain, surrounded, target_gradient
+from ...history.propagate import contributions, counts_of, moved, released_error
 from ...recording.wengert import key, operands, spec_of_operand
 from ...base.row import HANDLE, SPEC, WIDTH, X, Y
 from ...base.spec import KINDS, TABLE, Spec
-from ...history.propagate import show_in_vain, target_gradient
 from ...base.tensor import Tensor
 from ...history.hooks import WATCHERS, Steps, watched_rules, watched_steps
 from ...recording.wengert import WengertList, current
@@ -298,14 +298,16 @@ class SweepRun:
             self.flags[position] &= ~STOPS
             if self.targets is not None and not self.positions(row):
                 if chain and chain.surrounds() and current().task.passing:
-                    pass_by(chain, row, self.array(slot, row[SPEC]).copy()[()], False)
+                    pass_by(chain, counts_of(row), row, self.array(slot, row[SPEC]).copy()[()], False)
                 abandon(work.address)
                 self.run_steps()
                 return
             if position not in self.readers and not (chain and chain.surrounds()):
                 return
         g = self.array(slot, row[SPEC])
-        rule = partial(surrounded, chain, self.contributions) if chain and chain.surrounds() else self.contributions
+        rule = self.contributions
+        if chain and chain.surrounds():
+            rule = partial(surrounded, chain, counts_of(row), rule)
         given: set[int] = set()
         if self.silence is None:
             self.silence = np.errstate(all="ignore")

@@ -14,7 +14,6 @@ import numpy as np
 
 from ops import REGISTRY, Op
 from ops.core.axis_order import Order, lies_in
-from ops.core.batching_index import parts_of
 from ops.shapes.overwriting import Steps, look
 
 from ...recording.views import owner
@@ -31,13 +30,9 @@ RESHAPE, PUT_VIEW, SELECT, GETITEM, CLONE = (
 )
 MAY_COPY = {RESHAPE, REGISTRY["view_as_complex"]}
 """Views that are copies where the memory does not lie as they need it."""
-OVERLAPPING = {"broadcast_to", "as_strided"}
-"""Views in which one element of the base may be several."""
 NOTHING: tuple[SharedMemory | None, Any] = None, None
 DETACHED: Any = "detach", (), None
 """The step from a tensor to one that is detached from its history, and shares its memory."""
-FIXED = frozenset((int, type(None), type(Ellipsis)))
-"""What is in an index of integers and slices."""
 UNKNOWN_LAYOUT = "how an array lies in memory was asked for, which is not known while recording"
 WHOLE: Steps = (("getitem", (("index", Ellipsis),), None),)
 """An array as a view of all of it."""
@@ -93,8 +88,8 @@ class SharedMemory:
             cells, self.cells, trace = self.cells, None, like._trace
             still = trace.stopped.issuperset((self.row, *cells.written.values()))
             with trace.recording():
-                self.row = _over(like._at(self.row), cells.put_into(like._at(self.row)))
-                _lay(trace, self.row, self)
+                self.row = written_over(like._at(self.row), cells.put_into(like._at(self.row)))
+                lay_as_memory(trace, self.row, self)
             if still:
                 trace.stopped.add(self.row)
             for base in self.living():
@@ -161,7 +156,7 @@ class SharedMemory:
         else:
             op, taken, params = (GETITEM, self.row, {"index": index}) if row is None else (CLONE, row, {})
             view = part(base, op, taken, params, len(place.axes) == len(base._spec.shape))
-        self.show(view, (_getitem(index),))
+        self.show(view, (getitem_step(index),))
         return view
 
     def show(self, view: TracedMemory, steps: Any) -> None:
@@ -298,42 +293,7 @@ def is_shared(tensor: TracedMemory) -> bool:
     return seen is not None and (seen[0].sealed or any(v is not tensor for v in seen[0].living()))
 
 
-def is_part(tensor: TracedMemory) -> bool:
-    """Whether a tensor is a view that is put into its base, and not written into a cell of it."""
-    memory, steps = memory_of(tensor)
-    return bool(steps) and seen_in(steps, tensor._trace.spec(memory.row).shape) is None  # type: ignore[union-attr]
-
-
-def put(target: TracedMemory, result: TracedMemory) -> None:
-    """Let a tensor stand for a result of its shape and dtype, and those that share its memory for what they see then.
-
-    Raises:
-        Untraceable: if it cannot be followed who sees what.
-    """
-    memory, steps = _to_change(target)
-    trace = target._trace
-    place = seen_in(steps, trace.spec(memory.row).shape) if steps else None  # type: ignore[union-attr]
-    if place is not None and memory.write(place, result):
-        return
-    row, living = memory.whole(target), memory.living()
-    if any(v._look[1] is None for v in living):
-        raise Untraceable("a tensor was changed in place that has views which cannot be followed, as several of one op")
-    if any(name in OVERLAPPING for name, _, _ in steps):
-        raise Untraceable("an expanded tensor was changed in place")
-    if not steps and len(result._spec.shape) > 1:
-        result = _lying_as_before(result, memory)
-    if steps and target._spec.narrow:
-        row = PUT_VIEW(target._at(row), result, steps=steps)._row
-    elif steps:
-        row = trace.apply(PUT_VIEW, (row, result._row), {"steps": steps})
-    else:
-        row = _over(target._at(row), result)
-    memory.row = row
-    for view in living:
-        view._settle(row if view._look[1] == () else None)
-
-
-def _over(before: TracedMemory, result: TracedMemory) -> int:
+def written_over(before: TracedMemory, result: TracedMemory) -> int:
     """The record of what is written over all of some memory, with the history that this had."""
     if not _sources(before) & ~_sources(result):
         return result._row
@@ -346,17 +306,7 @@ def _sources(tensor: TracedMemory) -> int:
     return origins(tensor._trace, tensor._row) if tensor._trace.tensors else 0
 
 
-def _lying_as_before(result: TracedMemory, memory: SharedMemory) -> TracedMemory:
-    """What is written over all of some memory, in the order of that: others may hold what lies otherwise."""
-    trace = result._trace
-    if lies_alike(trace.values[result._row], memory._first):
-        return result
-    made: TracedMemory = CLONE(result)
-    _lay(trace, made._row, memory)
-    return made
-
-
-def _lay(trace: Any, row: int, memory: SharedMemory) -> None:
+def lay_as_memory(trace: Any, row: int, memory: SharedMemory) -> None:
     """Let a record's value, which nobody else has, lie as the memory does into which it is written."""
     value = trace.values[row]
     if not lies_alike(value, memory._first):
@@ -426,7 +376,7 @@ def _element(tensor: TracedMemory, place: CellPlace, index: Any) -> TracedMemory
     for n, k in zip(tensor._spec.shape, place.cell):
         number = number * n + k
     made = part(flat, SELECT, flat._row, {"index": number}, single=True)
-    memory.show(made, None if steps is None else (*steps, _getitem(index)))
+    memory.show(made, None if steps is None else (*steps, getitem_step(index)))
     return made
 
 
@@ -440,31 +390,8 @@ def part(base: TracedMemory, op: Op, row: int, params: dict[str, Any], single: b
     return made
 
 
-def _getitem(index: Any) -> Any:
+def getitem_step(index: Any) -> Any:
     return GETITEM.name, (("index", index),), None
-
-
-def lies_there(value: Any, target: TracedMemory, index: Any) -> bool:
-    """Whether a value is the view of a tensor at an index of integers and slices: ``y[i] += x`` writes into that, and
-    then writes it where it is.
-    """
-    seen, there = getattr(value, "_look", NOTHING)
-    memory, steps = getattr(target, "_look", NOTHING)
-    if seen is None or seen is not memory or there is None or steps is None:
-        return False
-    return _is_fixed(index) and bool(there == (*steps, _getitem(index)))
-
-
-def _is_fixed(index: Any) -> bool:
-    """Whether an index is made of integers and slices of integers, which are compared at once."""
-    bounds = [b for p in parts_of(index) for b in ((p.start, p.stop, p.step) if type(p) is slice else (p,))]
-    return FIXED.issuperset(map(type, bounds))
-
-
-def fill(target: TracedMemory, place: CellPlace, value: TracedMemory) -> bool:
-    """Write into a cell of a tensor that is no view, if the others who look at its memory allow that."""
-    memory, steps = _to_change(target)
-    return steps == () and memory.write(place, value, held=True)
 
 
 def seen_in(steps: Any, shape: tuple[int, ...]) -> CellPlace | None:
@@ -472,27 +399,3 @@ def seen_in(steps: Any, shape: tuple[int, ...]) -> CellPlace | None:
     if len(steps) != 1 or steps[0][0] not in ("select", "getitem"):
         return None
     return place_of(dict(steps[0][1])["index"], shape)
-
-
-def _to_change(target: TracedMemory) -> tuple[SharedMemory, Any]:
-    """What a tensor looks at, which is about to be changed."""
-    check_free(target)
-    memory, steps = memory_of(target)
-    if memory.judged:
-        check_sure(target._trace)
-    target._trace.ordered = target._trace.ordered or memory.judged
-    return memory, steps
-
-
-def check_free(tensor: TracedMemory) -> None:
-    """Raise unless a tensor may be changed in place, in a way that a recorded list can repeat."""
-    trace, seen = tensor._trace, getattr(tensor, "_look", None)
-    row = tensor._row if seen is None else seen[0].row if trace.wengert.recording else seen[0].whole(tensor)
-    if trace.code(row) < 0:
-        raise Untraceable("an argument, or a tensor from outside of the function, was changed in place")
-    if row in trace.leaves:
-        raise Untraceable("a leaf that requires grad was changed in place")
-    if trace.wengert.recording and seen is not None and seen[1] != () and tensor._row in trace.stopped:
-        raise Untraceable("a view that was made under no_grad was changed in place")
-    if not trace.wengert.recording and row not in trace.stopped:
-        raise Untraceable("a tensor was changed in place under no_grad, which leaves its history as it was")

@@ -18,8 +18,9 @@ from ...memory.storage import place_in
 from ...memory.writing import check_fits
 from ...recording.functionalising import functionalise
 from ...recording.recorder import plain_array, plain_number
-from .aliases import become, check_free, fill, is_part, is_shared, lay, lies_there, memory_of, put
+from .aliases import become, is_shared, lay, memory_of
 from .cells import CellPlace, place_of
+from .changes_in_place import check_free, fill, is_part, lies_there, put
 from .large.later import strides_of
 from .trace import Trace, escaped
 from .traced_index import AT_PLACES, has_places

@@ -1,0 +1,97 @@
+"""What hooks have a part in during a sweep: those of nodes, around a rule; those of targets, outputs and leaves.
+
+Sweeps come here, in Python and jitted, where there are hooks, or targets that are no leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ops.core.bundle import Bundle
+
+from ..base.tensor import Tensor
+from ..recording.recorder import wrap
+from ..recording.wengert import WengertList, current
+from .chain import Adjoints, Chain
+from .hooks import hooked_leaves
+
+
+def surrounded(
+    chain: Chain,
+    counts: tuple[int, int],
+    contributions: Callable[..., Iterable[tuple[int, Any, Any]]],
+    row: list[Any],
+    g: Any,
+    positions: tuple[int, ...],
+    record: bool,
+) -> Iterator[tuple[int, Any, Any]]:
+    """The contributions of a record whose node has hooks, which has so many results and operands."""
+    results, operands = counts
+    gs = chain.enter(_parts(g, results))
+    found: dict[int, tuple[Any, Any]] = {}
+    if any(part is not None for part in gs):
+        found = {i: (ref, bar) for i, ref, bar in contributions(row, _whole(gs, g, record), positions, record)}
+    given = tuple([_tensor(found[i][1]) if i in found else None for i in range(operands)])
+    for i, bar in enumerate(chain.leave(given, gs)):
+        if bar is not None:
+            # A view, so that the sweep does not add to memory that a hook may have kept.
+            yield i, found[i][0], bar if record else np.asarray(bar._data)[...][()]
+
+
+def pass_by(chain: Chain, counts: tuple[int, int], row: list[Any], g: Any, record: bool) -> None:
+    """Call the hooks of a node whose rule is not needed: of a target that leads no further."""
+    tuple(surrounded(chain, counts, lambda *_: (), row, g, (), record))
+
+
+def _tensor(g: Any) -> Any:
+    return g if isinstance(g, Tensor) else wrap(g)
+
+
+def _parts(g: Any, results: int) -> Adjoints:
+    """An adjoint as one tensor for each result of the op."""
+    if not isinstance(g, Bundle):
+        return (_tensor(g),)
+    return tuple([None if g[i] is None else _tensor(g[i]) for i in range(results)])
+
+
+def _whole(gs: Adjoints, g: Any, record: bool) -> Any:
+    """The tensors of `_parts` as the adjoint that a rule takes."""
+    plain = [part if record or part is None else part._data for part in gs]
+    return Bundle({i: part for i, part in enumerate(plain) if part is not None}) if isinstance(g, Bundle) else plain[0]
+
+
+def target_gradient(arrived: Any, g: Any, leads_on: bool) -> Any:
+    """What a target gets: the adjoint that its hooks leave, or, as in PyTorch, that has arrived if it leads to another
+    target as well."""
+    return arrived if leads_on else g
+
+
+def show_in_vain(wengert: WengertList, handle: int, g: Any) -> None:
+    """Let the hooks of an output see its adjoint though it leads to no target, as those of a single output do."""
+    chain, task = wengert.hooks.get(handle), current().task
+    if chain is not None and task is not None and task.roots == (handle,):
+        chain.receive(g)
+
+
+def last_readers(
+    wengert: WengertList, keys: dict[int, tuple[int | None, ...]], wanted: Callable[[int | None], bool]
+) -> dict[int, list[Tensor]]:
+    """For the leaves that have hooks, the last row to contribute to each: by handle, the leaves.
+
+    Nothing where another list is reached, from which more may come.
+    """
+    last: dict[int, int] = {}
+    leaves = hooked_leaves()
+    for handle, read in keys.items():
+        for k in read:
+            if k is not None and k > 0 and not wengert.owns(k):
+                return {}
+            if k is not None and -k in leaves and wanted(k):
+                last[-k] = handle
+    found: dict[int, list[Tensor]] = {}
+    for k, handle in last.items():
+        found.setdefault(handle, []).append(leaves[k])
+    return found
