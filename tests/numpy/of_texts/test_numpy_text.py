@@ -1,89 +1,31 @@
-"""Numbers as NumPy's scalars have them, and as text: what is printed, and what is read back from it."""
+"""Numbers as text: what is printed, and what is read back from it."""
 
 from __future__ import annotations
 
 import ast
 import configparser
-import contextlib
 import csv
-import fractions
 import io
 import json
 import locale
 import logging
 import pickle
 import re
-import sqlite3
 import string
-import sys
 import urllib.parse
 import warnings
-from decimal import Decimal
 
 import numpy as np
 import pytest
+from common.texts_told import X, is_told_of, lengthened
 
 import tape
 import tape.numpy
 from ops.core.batching import LanesDiffer
 from tape.numpy.arrays.leaving import _told
 
-# ruff: noqa: PT031, UP031, UP032
-X = np.array([1.25, 2.0])
-SCALARS = [
-    np.float64(1.5), np.float64(2.0), np.float64(np.inf), np.float32(0.5), np.float16(3.0), np.int64(5), np.uint8(7),
-    np.bool_(True), np.complex128(1.5 + 2j),
-]  # fmt: skip
-APART = {"data", "dumps", "getfield", "view", "reshape", "newbyteorder", "dump", "tofile"}
-"""Those that need arguments, or are not equal to themselves."""
-DEFECTS = {("clip", "?")}  # NumPy has no clip of truth values
-NAMES = sorted({name for x in SCALARS for name in dir(x) if not name.startswith("_")} - APART)
 
-
-def outcome(x, name):
-    try:
-        found = getattr(x, name)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = found() if callable(found) else found
-        return "value", np.asarray(found).tolist() if isinstance(found, (np.ndarray, np.generic)) else found
-    except AttributeError:
-        return "missing", None
-    except Exception as error:
-        return "raised", isinstance(error, (TypeError, ValueError, OverflowError))
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_number_has_what_numpys_scalars_have(name):
-    for x in SCALARS:
-        if (name, x.dtype.char) in DEFECTS:
-            continue
-        (how, expected), (found_how, found) = outcome(x, name), outcome(tape.numpy.array(np.asarray(x))[()], name)
-        assert how == found_how, x
-        if name not in ("flags", "flat", "base", "T", "device"):
-            np.testing.assert_equal(found, expected)
-
-
-def test_numbers_are_pickled_as_numbers():
-    found = pickle.loads(pickle.dumps(tape.numpy.array(X)[0]))
-    assert type(found) is np.float64
-    assert found == 1.25
-    assert type(pickle.loads(tape.numpy.array(X)[1].dumps())) is np.float64
-
-
-@pytest.mark.parametrize("method", ["hex", "as_integer_ratio"])
-def test_what_says_exactly_what_a_number_is_has_no_derivative(method):
-    with pytest.raises(TypeError, match=method):
-        tape.func.grad(lambda x: x[0] * len(getattr(x[0], method)()))(X)
-
-
-def test_a_whole_number_is_known_by_its_values_alone():
-    function = tape.compile(tape.func.grad(lambda x: x[0] ** 2 if x[0].is_integer() else x[0] ** 3))
-    for first in (1.25, 1.5, 2.0, 4.0):
-        expected = 2 * first if first == round(first) else 3 * first**2
-        np.testing.assert_allclose(function(np.array([first, 0.0])), [expected, 0.0])
-
-
+# ruff: noqa: UP031, UP032
 def printing(x, lines):
     lines += [f"{x[0]:.2f}", str(x[0]), repr(x[1]), f"{x}", str(x[0]).strip(), f"{x[0]!r:>20}", format(x[1], ".1f")]
     lines.append(", ".join([str(v) for v in x]))
@@ -109,18 +51,6 @@ READ_BACK = {
     "stripped": lambda x: float(str(x[0]).strip().split()[0]), "int": lambda x: int(f"{x[1]:.0f}"),
     "numpy": lambda x: np.float64(str(x[0])),
 }  # fmt: skip
-
-
-def is_told_of(read):
-    """What reads a text is warned of, in every mode, eagerly and compiled."""
-
-    def program(x):
-        return read(x) * x.sum()
-
-    for transformation in (tape.func.grad, lambda f: tape.compile(tape.func.grad(f)), tape.func.jacfwd):
-        _told.clear()
-        with pytest.warns(UserWarning, match="makes a plain number of the text of a value that carries a gradient"):
-            transformation(program)(X)
 
 
 @pytest.mark.parametrize("way", READ_BACK)
@@ -275,160 +205,6 @@ def test_text_is_text():
     assert {"1.25": 1}[text] == 1
     assert (text, text + "", text[:1], text.upper()) == ("1.25", "1.25", "1", "1.25")
     assert type(pickle.loads(pickle.dumps(text))) is str
-
-
-COMPOSED = {
-    "formatted": lambda v: float("%.17g" % v), "put together": lambda v: float(f"0{v:.17g}"),
-    "joined": lambda v: float("".join([str(v)])), "encoded": lambda v: float(str(v).encode()),
-    "decimal": lambda v: float(Decimal(str(v))), "complex": lambda v: complex(str(v)).real,
-    "searched": lambda v: float(re.sub("a", "", f"a{v}")), "lengthened": lambda v: lengthened("0" + str(v) + "0"),
-    "filled": lambda v: lengthened(str(v).zfill(30)),
-}  # fmt: skip
-
-
-to_number = float
-
-
-def parsed(text):
-    """A parser of the user's own."""
-    whole, _, fraction = text.partition(".")
-    return int(whole + fraction) / 10 ** len(fraction)
-
-
-def executed(text):
-    names = {"text": text}
-    exec("number = float(text)", names)
-    return names["number"]
-
-
-def by_variable(number):
-    text = f"0{number}"
-    return to_number(text)
-
-
-def by_list(numbers):
-    lines = [f"0{v}" for v in numbers]
-    return sum(map(to_number, lines))
-
-
-class Kept:
-    def __init__(self, number):
-        self.text = f"{number:.9f}"
-
-    def __repr__(self):
-        return self.text
-
-
-def selected(number):
-    with contextlib.closing(sqlite3.connect(":memory:")) as base:
-        return base.execute(f"select 1 * {number}").fetchone()[0]
-
-
-def written_down(number):
-    return f"{number:.6f}"
-
-
-UNSEEN = {
-    "an alias": lambda x: to_number(f"0{x[0]}"), "an alias of a text": lambda x: to_number(str(x[0])),
-    "executed": lambda x: executed(str(x[0])), "evaluated": lambda x: eval("float(t)", {"t": f"0{x[0]}"}),
-    "a parser": lambda x: parsed(f"0{x[0]}"), "a parser by name": lambda x: parsed(text=f"{x[0]:.9f}"),
-    "decimal": lambda x: float(decimals(f"{x[0]}")), "sql": lambda x: selected(x[0]),
-    "a variable": lambda x: by_variable(x[0]), "a list": by_list, "an attribute": lambda x: to_number(Kept(x[0]).text),
-    "a representation": lambda x: to_number(repr(Kept(x[0]))), "returned": lambda x: to_number(written_down(x[0])),
-    "a fraction": lambda x: float(fractions.Fraction(written_down(x[0]))),
-    "mapped": lambda x: sum(map(to_number, map(written_down, x))),
-    "formatted": lambda x: to_number("0%.17g" % x[0]), "a whole number": lambda x: int("0" + f"{x[1]:.0f}"),
-    "an array": lambda x: to_number(np.array2string(x[0])), "a dict": lambda x: to_number({"a": f"0{x[0]}"}["a"]),
-}  # fmt: skip
-
-
-def decimals(text):
-    return Decimal(text)
-
-
-@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
-@pytest.mark.parametrize("way", UNSEEN)
-def test_a_text_that_goes_where_it_is_not_seen_is_told_of(way):
-    is_told_of(UNSEEN[way])
-
-
-class Shown:
-    def __init__(self, number):
-        self.number = number
-
-    def __repr__(self):
-        return f"Shown({self.number:.3f})"
-
-    def describe(self):
-        text = "number: "
-        text += str(self.number)
-        return text + "."
-
-
-def raised(x):
-    with contextlib.suppress(ValueError):
-        message = f"at {x[0]}: {x}"
-        raise ValueError(message)
-    with contextlib.suppress(KeyError):
-        raise KeyError(f"{x[0]:.3f}" + "!")
-    assert x[0] < 100, f"too large: {x}"
-
-
-def with_a_bar(x):
-    width = len(f"{x[0]:.2f}")
-    print("-" * width, f"{x[0]!r:>{width}}", sep="\n")
-
-
-def dropped(x):
-    str(x), repr(x[0])
-    f"{x[0]:.3f}"
-
-
-TO_PEOPLE = {
-    "printed": lambda x: print(x, x[0], f"{x[0]:.2f}", "%.3f" % x[1], "{} {:.2f}".format(x, x[0]), "%r" % x),
-    "to the terminal": lambda x: print(f"at {x[0]}", x, file=sys.stderr),
-    "to the screen": lambda x: (sys.stdout.write(f"{x[0]}\n"), sys.stderr.writelines([f"{x[0]}", "\n"])),
-    "unpacked": lambda x: print(*[f"{v:.1f}" for v in x], sep=","),
-    "joined": lambda x: print(", ".join(written_down(v) for v in x), " ".join([f"{v}" for v in x]), *map(str, x)),
-    "logged": lambda x: (logging.getLogger("a").info("%s %f", x, x[0]), logging.getLogger("a").error(f"at {x[0]}")),
-    "raised": raised, "of objects": lambda x: print(Shown(x[0]), repr(Shown(x[1])), f"{Shown(x[0])}"),
-    "described": lambda x: print(Shown(x[0]).describe().strip().upper()),
-    "dropped": dropped,
-    "compared": lambda x: f"{x[0]:.1f}" == "1.2" or "nan" in str(x), "NumPy's": lambda x: print(np.array2string(x)),
-    "warned of": lambda x: warnings.warn(f"at {x[0]}", DeprecationWarning, stacklevel=2), "a bar": with_a_bar,
-}  # fmt: skip
-
-
-@pytest.mark.filterwarnings("ignore:at :DeprecationWarning")
-@pytest.mark.parametrize("transformation", [tape.func.grad, tape.func.jacfwd])
-@pytest.mark.parametrize("way", TO_PEOPLE)
-def test_texts_for_people_are_not_told_of(way, transformation, capsys):
-    _told.clear()
-    transformation(lambda x: (TO_PEOPLE[way](x), (x * x).sum())[1])(X)
-
-
-def lengthened(text):
-    """What was put together before it is read."""
-    return float(text)
-
-
-@pytest.mark.parametrize("read", COMPOSED.values(), ids=COMPOSED)
-def test_a_number_that_is_read_from_a_text_it_was_put_into_is_told_once(read):
-    _told.clear()
-    x = np.array([1.5, 2.0])
-    with pytest.warns(UserWarning, match="the text of a value that carries a gradient") as caught:
-        for _ in range(2):
-            np.testing.assert_array_equal(tape.func.grad(lambda x: read(x[0]) * x[1])(x), [0.0, 1.5])
-    assert len(caught) == 1
-
-
-def test_a_text_for_people_is_not_told(capsys):
-    def function(x):
-        print(f"{x[0]:.3f}", "%.2f" % x[1], "{:g}".format(x[0]))
-        return (x * x).sum()
-
-    np.testing.assert_array_equal(tape.func.grad(function)(np.array([1.5, 2.0])), [3.0, 4.0])
-    assert capsys.readouterr().out == "1.500 2.00 1.5\n"
 
 
 @pytest.mark.parametrize("decide", [
