@@ -69,18 +69,15 @@ def laid(z: Any, how: str, operands: Iterable[Any]) -> Any:
 
 
 def _is_in_rows(x: Any) -> bool:
-    """Whether an operand is known to lie in row-major order, or is no array."""
+    """Whether an operand is known to lie in row-major order, with all that it is made of, or is no array."""
     kind = type(x)
     if kind is Tensor:
         x, kind = x._data, type(x._data)
-    return bool(x.flags.c_contiguous) if kind is np.ndarray else not isinstance(x, (Tensor, np.ndarray, Face))
-
-
-def _is_made_in_rows(x: Tensor) -> bool:
-    """Whether all that a tensor is made of is known to lie in row-major order."""
-    if type(x) is Tensor:
-        return bool(x._data.flags.c_contiguous)
-    return all(type(part) is Tensor and part._data.flags.c_contiguous for part in x._components())
+    if kind is np.ndarray:
+        return bool(x.flags.c_contiguous)
+    if isinstance(x, Tensor):
+        return all(type(part) is Tensor and part._data.flags.c_contiguous for part in x._components())
+    return not isinstance(x, (np.ndarray, Face))
 
 
 def _lay(z: Tensor, how: str, operands: Iterable[Any]) -> None:
@@ -141,8 +138,8 @@ def laid_as_target(g: Any, x: Tensor) -> Any:
     """
     if g is None or not x._spec.ndim:
         return g
-    is_in_rows = _is_made_in_rows(g)
-    if is_in_rows and _is_made_in_rows(x):
+    is_in_rows = _is_in_rows(g)
+    if is_in_rows and _is_in_rows(x):
         return g
     steps = _strides(x)
     if steps is None:
