@@ -120,7 +120,11 @@ def laid_like(z: Any, *arrays: Any) -> Any:
 
 def _lie_by_columns(shape: tuple[int, ...], arrays: tuple[Any, ...]) -> bool:
     """Whether all of some arrays have a shape, and lie in the opposite of row-major order."""
-    return all(type(x) is np.ndarray and x.shape == shape and x.flags.f_contiguous for x in arrays)
+    for x in arrays:
+        if type(x) is np.ndarray and x.shape == shape and x.flags.f_contiguous:
+            continue  # `all` of a generator would cost a call for each
+        return False
+    return True
 
 
 @lru_cache(1 << 12)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,11 @@ class Derivatives:
     def differentiable(self) -> bool:
         return self.joint is not None or any(self.rules)
 
+    @cached_property
+    def reads_values(self) -> bool:
+        """Whether a vjp reads values, of operands or of the result, and not their shapes and the parameters alone."""
+        return not self.needs(range(abs(self.arity))).isdisjoint({*self.operands, "z"})
+
     def rule(self, i: int) -> Rule | None:
         """The rule with respect to operand ``i``."""
         if self.joint is not None:
@@ -194,9 +200,11 @@ class Derivatives:
             specs: by position, shape and dtype of the operand; None for one that is several results.
             wide: the dtype that contributions of 16 bits are computed in, where that is not their own.
         """
-        if self.kind == "elementwise":
-            operands = self.promoted(operands, dtype)
-        env = self.environment(operands, z, params)
+        if self.reads_values:
+            operands = self.promoted(operands, dtype) if self.kind == "elementwise" else operands
+            env = self.environment(operands, z, params)
+        else:
+            env = {**self.params, **params}
         bars = self.vjps(positions, g, env) if self.joint is not None and positions else None
         found = []
         for i in positions:

@@ -46,7 +46,7 @@ def _inverse(axes: tuple[int, ...] | None) -> tuple[int, ...] | None:
 
 
 permute = linear(
-    "permute", lambda x, *, axes=None: np.transpose(x, axes), lambda g, axes: permute(g, axes=_inverse(axes)),
+    "permute", lambda x, *, axes=None: x.transpose(axes), lambda g, axes: permute(g, axes=_inverse(axes)),
     numpy=(np.transpose,), cases=cases_of(((2, 3, 4), {"axes": (2, 0, 1)}), ((2, 3), {"axes": (-1, 0)}), ((2, 3), {})),
     view=True,
     batch=batching.permuting,

@@ -146,22 +146,22 @@ def _by_its_rules(
     row: list[Any], g: Any, positions: tuple[int, ...], record: bool, known: Rows
 ) -> list[tuple[int, Any, Any]]:
     op, refs, values, params = arguments(row)
-    if lacking(op, refs, values, row):
-        raise released_error(row)
-    z = row[ZV]
-    if Packed in map(type, values) or type(z) is Packed or type(z) is tuple:
-        values, z = _opened(op, op.needs(positions), refs, values, z, record)
-    if record:
-        if op.joint is None or not {"xs", *op.operands}.isdisjoint(op.joint.names):
-            values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
-        if z is not None:
-            z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
-    dtype, wide = row[SPEC] and row[SPEC].dtype, None
-    if (row[SPEC] is None or row[SPEC].narrow) and op.name not in SEEING_TO_IT:
+    z, spec = row[ZV], row[SPEC]
+    if op.reads_values:
+        if lacking(op, refs, values, row):
+            raise released_error(row)
+        if Packed in map(type, values) or type(z) is Packed or type(z) is tuple:
+            values, z = _opened(op, op.needs(positions), refs, values, z, record)
+        if record:
+            values, z = _rebuilt(op, refs, values, z, row)
+    dtype, wide = spec and spec.dtype, None
+    if (spec is None or spec.narrow) and op.name not in SEEING_TO_IT:
         values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), float32
         wide = float32
-    operands = [(i, refs[i]) for i in positions]
-    specs = {i: ref._spec if isinstance(ref, Tensor) else (known.get(ref) or row_of(ref))[SPEC] for i, ref in operands}
+    specs = {}
+    for i in positions:
+        ref = refs[i]
+        specs[i] = ref._spec if isinstance(ref, Tensor) else (known.get(ref) or row_of(ref))[SPEC]
     found = op.contributions(positions, g, values, z, params, specs, dtype, wide)
     return [(i, refs[i], bar) for i, bar in found]
 
@@ -203,6 +203,15 @@ def at_leaf(leaf: Tensor, value: Any) -> Tensor:
     where = wengert.where or user_frame(sys._getframe(1))
     wengert.extend((handle, CLONE.code, leaf, None, None, None, None, None, leaf._spec, *where))
     return wrap(value, handle, leaf._spec)
+
+
+def _rebuilt(op: Op, refs: tuple[Any, ...], values: tuple[Any, ...], z: Any, row: list[Any]) -> tuple[Any, Any]:
+    """The values of a record, operands and result, as tensors with their place in the history."""
+    if op.joint is None or not {"xs", *op.operands}.isdisjoint(op.joint.names):
+        values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
+    if z is not None:
+        z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
+    return values, z
 
 
 def _rebuild(ref: Any, value: Any) -> Any:
@@ -328,6 +337,24 @@ def through(handles: Collection[int], targets: Collection[int] | None) -> Iterat
         queue += there
 
 
+class Silence:
+    """Keeps NumPy from warning while a sweep runs rules: from the first of them until something of the user's runs."""
+
+    _state: np.errstate | None = None
+
+    def keep(self) -> None:
+        """Let NumPy say nothing from here on."""
+        if self._state is None:
+            self._state = np.errstate(all="ignore")
+            self._state.__enter__()
+
+    def end(self) -> None:
+        """Let NumPy warn again: of what the user's own functions do, and of what comes after the sweep."""
+        if self._state is not None:
+            state, self._state = self._state, None
+            state.__exit__(None, None, None)
+
+
 def sweep(
     wengert: WengertList,
     roots: dict[int, Any],
@@ -362,33 +389,35 @@ def sweep(
         show_in_vain(wengert, handle, roots[handle])
     found: dict[int, Any] = {}
     readers = last_readers(wengert, {handle: keys[handle] for handle in rows}, wanted) if early else {}
-    recorder = current()
+    recorder, silence = current(), Silence()
     run_rules: Rules = partial(contributions, known=reached.rows)
     plain_rules = None if create_graph else run_rules
     if WATCHERS:
         run_rules = watched_rules(run_rules)
     leading = set(consumed)
-    for handle, row in rows.items():
-        if handle in adjoints:
-            g, chain, is_free = adjoints.pop(handle), wengert.hooks.get(handle), handle in free
-            if is_free:
-                free.discard(handle)
-            recorder.where = None
-            arrived = g
-            if chain is not None:
-                g = chain.receive(g)
-            if targets is not None and handle in targets:
-                found[handle], is_free = target_gradient(arrived, g, handle in leading), False
-            if handle not in leading:
-                if chain is not None and recorder.task.passing and chain.surrounds():
-                    pass_by(chain, counts_of(row), row, g, create_graph)
-                continue
-            recorder.where = row[CODE], row[LASTI]
-            rule = run_rules
-            if chain and chain.surrounds():
-                rule = partial(surrounded, chain, counts_of(row), rule)
-            positions = tuple([i for i, k in enumerate(keys[handle]) if wanted(k)])
-            with np.errstate(all="ignore"):
+    try:
+        for handle, row in rows.items():
+            if handle in adjoints:
+                g, chain, is_free = adjoints.pop(handle), wengert.hooks.get(handle), handle in free
+                if is_free:
+                    free.discard(handle)
+                recorder.where = None
+                arrived = g
+                if chain is not None:
+                    silence.end()
+                    g = chain.receive(g)
+                if targets is not None and handle in targets:
+                    found[handle], is_free = target_gradient(arrived, g, handle in leading), False
+                if handle not in leading:
+                    if chain is not None and recorder.task.passing and chain.surrounds():
+                        pass_by(chain, counts_of(row), row, g, create_graph)
+                    continue
+                recorder.where = row[CODE], row[LASTI]
+                rule = run_rules
+                if chain and chain.surrounds():
+                    rule = partial(surrounded, chain, counts_of(row), rule)
+                positions = tuple([i for i, k in enumerate(keys[handle]) if wanted(k)])
+                silence.keep()
                 parts = None
                 if row[OP] in OF_PARTS and rule is plain_rules:  # few ops: no call for the others
                     parts = moved(row, g, positions, is_free and chain is None)
@@ -401,12 +430,15 @@ def sweep(
                         _gather(adjoints, free, k, ref, bar)
                     if k < 0:
                         leaves[k] = ref
-        for leaf in in_order(readers[handle], row) if handle in readers else ():
-            k = -id(leaf)
-            if early and k in adjoints:
-                recorder.where = None
-                free.discard(k)
-                early(leaf, [adjoints.pop(k)])
+            for leaf in in_order(readers[handle], row) if handle in readers else ():
+                k = -id(leaf)
+                if early and k in adjoints:
+                    recorder.where = None
+                    silence.end()
+                    free.discard(k)
+                    early(leaf, [adjoints.pop(k)])
+    finally:
+        silence.end()
     return found | adjoints, [] if retain else wengert.runs(consumed)
 
 

@@ -14,7 +14,7 @@ from ...history.chain import Chain
 from ...history.hooks import hooked_leaves, in_order
 from ...history.small_parts import Moved, PartAlone
 from ...history.hooks_in_sweeps import pass_by, show_in_vain, surrounded, target_gradient
-from ...history.propagate import contributions, counts_of, moved, released_error
+from ...history.propagate import Silence, contributions, counts_of, moved, released_error
 from ...recording.wengert import key, operands, spec_of_operand
 from ...base.row import HANDLE, SPEC, WIDTH, X, Y
 from ...base.spec import KINDS, TABLE, Spec
@@ -80,13 +80,12 @@ class SweepRun:
     Attributes:
         contributions: how the rules of a record are run that has no kernel.
         execute: how steps are run where somebody watches, or None.
-        silence: keeps NumPy from warning while rules run in Python: from the first that does so.
+        silence: while rules run in Python.
         readers: by position, the leaves that no record before it contributes to.
     """
 
     contributions = staticmethod(contributions)
     execute: Steps | None = None
-    silence: np.errstate | None = None
 
     def __init__(
         self,
@@ -98,6 +97,7 @@ class SweepRun:
         early: Early | None,
     ):
         self.wengert, self.work, self.leaves, self.targets = wengert, work, leaves, targets
+        self.silence = Silence()
         self.arrays: dict[int, Any] = {}
         self.leaf_slots: dict[int, int] = {}
         self.found: dict[int, Any] = {}
@@ -193,13 +193,7 @@ class SweepRun:
                 self.serve(status)
             self.run_steps()
         finally:
-            self.speak()
-
-    def speak(self) -> None:
-        """Let NumPy warn again: of what the user's own functions do, and of what comes after the sweep."""
-        if self.silence is not None:
-            self.silence.__exit__(None, None, None)
-            self.silence = None
+            self.silence.end()
 
     def serve(self, status: int) -> None:
         """Do what lowering asked for."""
@@ -291,7 +285,7 @@ class SweepRun:
         slot = work.row_slots.item(position) - 1
         chain = self.wengert.hooks.get(row[HANDLE]) if self.wengert.hooks else None
         if self.flags.size and self.flags[position] & STOPS:
-            self.speak()
+            self.silence.end()
             self.call_hooks(chain, row, slot)
             if len(self.wengert.hooks) != self.hooked:
                 self.flag_hooks()
@@ -309,9 +303,7 @@ class SweepRun:
         if chain and chain.surrounds():
             rule = partial(surrounded, chain, counts_of(row), rule)
         given: set[int] = set()
-        if self.silence is None:
-            self.silence = np.errstate(all="ignore")
-            self.silence.__enter__()
+        self.silence.keep()
         positions = self.positions(row)
         parts = moved(row, g, positions, slot in self.arrays and chain is None) if rule is contributions else None
         for _, ref, bar in rule(row, g if row[SPEC] is None else g[()], positions, False) if parts is None else parts:
@@ -326,7 +318,7 @@ class SweepRun:
         slot = self.leaf_slots.get(key(leaf))
         if slot is not None and not self.work.slots[slot, FRESH]:
             del self.leaf_slots[key(leaf)]
-            self.speak()
+            self.silence.end()
             assert self.early is not None, "leaves are looked for only then"
             self.early(leaf, [plain(self.arrays.pop(slot))])
 
