@@ -78,10 +78,11 @@ min_all = _whole("min_all", np.min, "MinBackward1", "Smallest element of all; ti
 
 def _select(x: Any, indices: Any, axis: int, keepdims: bool = True) -> tuple[Any, Any]:
     """Values at indices along an axis, and the indices; without the axis unless `keepdims`."""
-    values = np.take_along_axis(np.asarray(x), indices, axis)
+    x = np.asarray(x)
+    values = x[indices] if x.ndim == 1 else np.take_along_axis(x, indices, axis)
     if keepdims:
         return values, indices
-    return np.squeeze(values, axis)[()], np.squeeze(indices, axis)[()]
+    return values.squeeze(axis)[()], indices.squeeze(axis)[()]
 
 
 def _give_back(g: Any, z: Any, x_shape: tuple[int, ...], axis: int, keepdims: bool = True) -> Any:
@@ -157,11 +158,11 @@ def _one_along(name: str, find: Callable[..., Any], node: str, doc: str, steps: 
 
 
 max_along = _one_along(
-    "max_along", lambda x, axis: np.argmax(x, axis=axis, keepdims=True), "MaxBackward0",
+    "max_along", lambda x, axis: np.asarray(x).argmax(axis, keepdims=True), "MaxBackward0",
     "Largest element along an axis, and its index: the first one at a tie.", _extreme_steps(greatest=True),
 )
 min_along = _one_along(
-    "min_along", lambda x, axis: np.argmin(x, axis=axis, keepdims=True), "MinBackward0",
+    "min_along", lambda x, axis: np.asarray(x).argmin(axis, keepdims=True), "MinBackward0",
     "Smallest element along an axis, and its index: the first one at a tie.", _extreme_steps(greatest=False),
 )
 median_along = _one_along(
@@ -221,7 +222,7 @@ cummin = _running_extreme("cummin", np.minimum, "Running minimum along an axis, 
 def _order(x: Any, axis: int, descending: bool) -> Any:
     x = np.asarray(x)
     if not descending:
-        return np.argsort(x, axis=axis, kind="stable")
+        return x.argsort(axis=axis, kind="stable")
     backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
     return x.shape[axis] - 1 - np.flip(backwards, axis)
 

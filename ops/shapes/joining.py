@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def _cat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     if not xs:
         raise ValueError("cat needs at least one array, got none")
     lengths = [x.shape[axis] if -x.ndim <= axis < x.ndim else 0 for x in xs]
-    return join(*xs, starts=tuple(int(n) for n in np.cumsum([0, *lengths[:-1]])), axis=axis)
+    return join(*xs, starts=(0, *accumulate(lengths[:-1])), axis=axis)
 
 
 cat = composite("cat", _cat, numpy=(np.concatenate,), lies="rows")

@@ -32,8 +32,14 @@ squeeze = linear(
     doc="Without the axes of length 1, or without those named.",
 )
 
+def _unsqueeze(x: Any, *, axis: Any) -> Any:
+    if type(axis) is int and 0 <= axis <= x.ndim:
+        return x[(slice(None),) * axis + (None,)]
+    return np.expand_dims(x, axis)
+
+
 unsqueeze = linear(
-    "unsqueeze", lambda x, *, axis: np.expand_dims(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
+    "unsqueeze", _unsqueeze, lambda g, x_shape: reshape(g, shape=x_shape),
     numpy=(np.expand_dims,), cases=cases_of(((3,), {"axis": 0}), ((2, 3), {"axis": (0, -1)}), ((), {"axis": 0})),
     hints=Hints(motion="same"), view=True,
     batch=batching.unsqueezing,

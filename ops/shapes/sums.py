@@ -89,7 +89,11 @@ def _broadcast_to(x: Any, *, shape: Any) -> Any:
     lead = len(wanted) - x.ndim
     if lead >= 0 and wanted[lead:] == x.shape and math.prod(wanted[:lead]) == 1:
         return x.reshape(wanted)[()]  # nothing is repeated, so unlike NumPy's view it may be written to
-    return np.broadcast_to(x, shape)[()]
+    if x.ndim:
+        return np.broadcast_to(x, shape)[()]
+    z: np.ndarray = np.ndarray(wanted, x.dtype, x, 0, (0,) * lead)  # the same, in a quarter of the time
+    z.flags.writeable = False
+    return z
 
 
 broadcast_to = linear(

@@ -83,9 +83,11 @@ class Signature:
         axis: for a function to which a number is a vector of one element, the place of its axis; else None.
         reduces: whether it is a reduction of numbers over all axes unless some are named, also where PyTorch's ``dim``
             has none in it.
+        plain: the kinds of parameters that need no translation; a reduction is told of an empty tuple.
+        forms: the parameters that calls with one tensor give, by the number of arguments and the names of others.
     """
 
-    __slots__ = ("axis", "names", "op", "operands", "reduces", "takes_sequence")
+    __slots__ = ("axis", "forms", "names", "op", "operands", "plain", "reduces", "takes_sequence")
 
     def __init__(self, op: Op):
         self.op = op
@@ -101,6 +103,33 @@ class Signature:
         self.axis = self.names.index("axis") if along else None
         whole = along and "keepdims" in self.names and default_axis(op) is None
         self.reduces = whole and op.name not in ("all", "any")
+        self.plain = NEEDS_NONE if self.reduces else NEEDS_NONE | {tuple}
+        self.forms: dict[tuple[Any, ...], tuple[str, ...]] = {}
+
+    def plain_parameters(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+        """The parameters of a call with a tensor that has axes, if none of them needs a translation; else None."""
+        if not args or type(args[0]) is not Tensor or not args[0]._spec.shape:
+            return None
+        values = (*args[1:], *kwargs.values()) if kwargs else args[1:]
+        if not self.plain.issuperset(map(type, values)):
+            return None
+        form = (len(args), *kwargs)
+        names = self.forms.get(form)
+        if names is None:
+            if self.op.arity != 1 or len(args) > len(self.names) or not all(map(self._has, kwargs)):
+                return None
+            names = self.forms[form] = (*self.names[1 : len(args)], *map(self.rename, kwargs))
+            if len(set(names)) < len(names):
+                del self.forms[form]
+                return None
+        return dict(zip(names, values))
+
+    def _has(self, name: str) -> bool:
+        """Whether a name, in anybody's spelling, is that of a parameter."""
+        try:
+            return self.rename(name) in self.names[1:]
+        except TypeError:
+            return False
 
     def rename(self, name: str) -> str:
         """The op's own word for an argument."""
@@ -161,6 +190,10 @@ class Signature:
         if not params:
             return self.op(*operands)
         return self.op(*operands, **{k: v if k == "index" else plain_value(v) for k, v in params.items()})
+
+
+NEEDS_NONE = frozenset({int, bool, float, str, type(None)})
+"""Kinds of parameters that are what NumPy wants."""
 
 
 def _over_all(place: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -229,6 +262,10 @@ def public(op: Op) -> Callable[..., Any]:
         def function(*args: Any, **kwargs: Any) -> Any:
             if not signature:
                 signature.append(Signature(op))
+            params = signature[0].plain_parameters(args, kwargs)
+            if params is not None:
+                z = op(args[0], **params)
+                return laid(z if op.outputs == 1 else tensors(z), op.lies, args)
             if not kwargs:
                 return laid(tensors(signature[0].call(args, kwargs)), op.lies, args)
             out = kwargs.pop("out", None)

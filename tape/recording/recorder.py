@@ -89,6 +89,9 @@ def lift(x: Any) -> Any:
     return plain_number(x) if isinstance(x, Number) else plain_array(x)
 
 
+lift_plain = lift
+
+
 def plain_number(x: Any) -> float:
     """A number that NumPy does not know as a float.
 
@@ -201,6 +204,8 @@ def bind(
         lift: gives the value of an operand; another where tensors of a further class are taken.
         forward_of: gives the function that evaluates the op.
     """
+    if len(operands) == 1 and type(operands[0]) is Tensor and lift is lift_plain and op.arity == op.outputs == 1:
+        return _bind_one(op, operands[0], params)
     try:
         values = [lift(x) for x in operands]
     except Elsewhere as other:
@@ -237,6 +242,44 @@ def bind(
     if EVER_INFERRED:
         settle(op, operands, params, (made,) if spec else made)
     return made
+
+
+def _bind_one(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
+    """`bind` for one operand and one result, which is what most calls are."""
+    if x._spec.complex and not op.complex:
+        raise not_for_complex(op)
+    value, ref = x._data, x._node
+    try:
+        z = forward_of(op)(value, **params)
+    except ValueError as error:
+        raise misfit(op, (value,), error) from None
+    if type(z) is complex:
+        z = np.complex128(z)
+    elif not op.view and type(z) is np.ndarray and z.base is not None:
+        z = apart(z, (value,))
+    try:
+        wengert = LISTS[get_ident()]
+    except KeyError:
+        wengert = current()
+    spec = SPECS[z.shape, z.dtype]
+    tracked = wengert.recording and ref is not None and spec.inexact and op.rule(0) is not None
+    if tracked and not (EVER_INFERRED and stays_out(op, (x,), params, FIRST)):
+        keep, keep_z = plan(op, FIRST)
+        made = enter(
+            wengert, op, x if ref is True else ref, None, value if keep[0] else None, None,  # type: ignore[index]
+            z, keep_z, tuple({**op.params, **params}.values()) if op.params else None, spec,
+        )  # fmt: skip
+        return attach(made, x, op, params, True) if op.view else made
+    made = wrap(z, None, spec)
+    if op.view:
+        made = attach(made, x, op, params, wengert.recording)
+    if EVER_INFERRED:
+        settle(op, (x,), params, (made,))
+    return made
+
+
+FIRST = (0,)
+"""The operands that a gradient may flow to, of one."""
 
 
 def whole(op: Op, general: Callable[..., Any], lay: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -286,15 +329,23 @@ def append(
     """Append the record of an evaluated op and return its result, or its several results, as tensors."""
     keep, keep_z = plan(op, wanted)
     x, y, xv, yv, number = fields(op, refs, values, keep)
-    row_params = tuple([params.get(name, default) for name, default in op.params.items()]) if op.params else number
-    where = wengert.where or user_frame(getframe(2))
+    row_params = tuple({**op.params, **params}.values()) if op.params else number
+    return enter(wengert, op, x, y, xv, yv, z, keep_z, row_params, spec)
+
+
+def enter(
+    wengert: WengertList, op: Op, x: Any, y: Any, xv: Any, yv: Any, z: Any, keep_z: bool, row_params: Any,
+    spec: Spec | None,
+) -> Any:  # fmt: skip
+    """Append a record of which the fields are known (see `tape.base.row`), and return its results as tensors."""
+    where = wengert.where or user_frame(getframe(3))
     handle = wengert.next()
     wengert.extend((handle, op.code, x, y, xv, yv, z if keep_z else None, row_params, spec, *where))
     if handle > wengert.limit:
         wengert.scan()
     nbytes = spec.nbytes if spec else sum(v.nbytes for v in z)
-    for field in (*refs, xv, yv, *row_params) if op.params else (*refs, xv, yv):
-        if field is not None and type(field) is not int:
+    for field in (x, y, xv, yv, *row_params) if op.params else (x, y, xv, yv):
+        if type(field) not in WITHOUT_BYTES:
             nbytes += _bytes_of(field)
     if nbytes > LARGE:
         wengert.account(nbytes)
@@ -336,6 +387,10 @@ def output(wengert: WengertList, parent: int, i: int, value: Any, code: Any, las
     handle = wengert.next()
     wengert.extend((handle, OUTPUT.code, parent, None, None, None, None, (i,), spec, code, lasti))
     return wrap(value, handle, spec)
+
+
+WITHOUT_BYTES = frozenset({type(None), int, bool, float, str, slice})
+"""Kinds of fields of rows that keep nothing alive."""
 
 
 def _bytes_of(field: Any) -> int:
