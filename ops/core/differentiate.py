@@ -131,7 +131,7 @@ class Derivatives:
         """Apply the op: whoever traces one of the operands decides, else NumPy does."""
         if self.kind == "composite":
             return self.forward(*operands, **params)
-        if len(operands) == 1:
+        if self.arity == 1 and len(operands) == 1:
             bind = getattr(type(operands[0]), "__bind__", None)
             return self.forward(operands[0], **params) if bind is None else bind(self, operands, params)
         found, met = None, None

@@ -90,6 +90,7 @@ def lift(x: Any) -> Any:
 
 
 lift_plain = lift
+"""The same where a parameter has that name."""
 
 
 def plain_number(x: Any) -> float:
@@ -204,7 +205,7 @@ def bind(
         lift: gives the value of an operand; another where tensors of a further class are taken.
         forward_of: gives the function that evaluates the op.
     """
-    if len(operands) == 1 and type(operands[0]) is Tensor and lift is lift_plain and op.arity == op.outputs == 1:
+    if op.arity == op.outputs == 1 and lift is lift_plain and len(operands) == 1 and type(operands[0]) is Tensor:
         return _bind_one(op, operands[0], params)
     try:
         values = [lift(x) for x in operands]
@@ -344,7 +345,8 @@ def enter(
     if handle > wengert.limit:
         wengert.scan()
     nbytes = spec.nbytes if spec else sum(v.nbytes for v in z)
-    for field in (x, y, xv, yv, *row_params) if op.params else (x, y, xv, yv):
+    refs = x if type(x) is tuple else (x, y)
+    for field in (*refs, xv, yv, *row_params) if op.params else (*refs, xv, yv):
         if type(field) not in WITHOUT_BYTES:
             nbytes += _bytes_of(field)
     if nbytes > LARGE:
@@ -402,7 +404,7 @@ def _bytes_of(field: Any) -> int:
     if kind is np.ndarray:
         return field.nbytes
     if kind is tuple:
-        return sum(map(_bytes_of, field))
+        return 0 if WITHOUT_BYTES.issuperset(map(type, field)) else sum(map(_bytes_of, field))
     if (kind is Tensor or kind is Narrow) and field._spec.nbytes > LARGE and not field._counted:
         field._counted = True
         return field._spec.nbytes
