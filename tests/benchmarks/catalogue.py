@@ -12,7 +12,7 @@ from .compiled import COMPILED
 from .goal import at_most, faster, within
 from .kinds import Fresh, Sampler, Timed
 from .models.rows import MODELS
-from .work import chain, elementwise, indexing, logistic, matmul, square
+from .work import chain, elementwise, indexing, logistic, matmul, moving, square
 
 
 def _chains() -> Iterator[Timed]:
@@ -101,6 +101,10 @@ BENCHMARKS: tuple[Timed | Fresh | Clustered, ...] = (
     Timed(
         "indexing", "`s = s + x[i]*x[i]` over 1000 elements, per element", indexing, (1000,), (4,),
         ("tape", "torch", "autograd"), goal=faster("torch", 5), per=lambda n: n,
+    ),
+    Timed(
+        "moving", "`y = concatenate([y[1:], y[:1]]).T + y.mean(0)`, shape `(4, 4)`: forward + backward, per operation",
+        moving, ((4, 4), 100), ((3, 3), 2), ("tape", "torch", "autograd"), per=lambda _, steps: 6 * steps,
     ),
     Timed(
         "elementwise float64", "`sum(sin(tanh(log(exp(x) + 1))))` on 10⁶ float64", elementwise, (10**6, "float64"),

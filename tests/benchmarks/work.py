@@ -77,6 +77,18 @@ def chain(shape: tuple[int, ...], steps: int) -> Work:
     return Work(program, (np.asarray(rng().uniform(0.0, 0.5, shape)),))
 
 
+def moving(shape: tuple[int, int], steps: int) -> Work:
+    """Six operations a step that move parts of a small matrix, or reduce it: overhead too, of other kinds."""
+
+    def program(xp: Any, x: Any) -> Any:
+        y = x
+        for _ in range(steps):
+            y = xp.concatenate([y[1:], y[:1]]).T + y.mean(0)
+        return y
+
+    return Work(program, (rng().uniform(0.0, 0.5, shape),))
+
+
 def square() -> Work:
     """The smallest history there is."""
     return Work(lambda xp, x: x * x, (np.asarray(2.0),))
