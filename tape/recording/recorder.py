@@ -207,8 +207,9 @@ def bind(
     """
     if op.arity == op.outputs == 1 and lift is lift_plain and len(operands) == 1 and type(operands[0]) is Tensor:
         return _bind_one(op, operands[0], params)
+    are_tensors = lift is lift_plain and TENSOR.issuperset(map(type, operands))
     try:
-        values = [lift(x) for x in operands]
+        values = [x._data for x in operands] if are_tensors else [lift(x) for x in operands]
     except Elsewhere as other:
         return other.bind(op, operands, params)
     if op is CUSTOM:
@@ -231,10 +232,14 @@ def bind(
         wengert = current()
     spec = SPECS[z.shape, z.dtype] if op.outputs == 1 else None
     if wengert.recording and (spec is None or spec.inexact):
-        refs = [operand(x) for x in operands]
+        if are_tensors:
+            refs = [x if x._node is True else x._node for x in operands]
+        else:
+            refs = [operand(x) for x in operands]
         wanted = wanted_operands(op, tuple([ref is not None for ref in refs]))
         if wanted and not (EVER_INFERRED and stays_out(op, operands, params, wanted)):
-            refs = [ref if i in wanted else None for i, ref in enumerate(refs)]
+            if len(wanted) < len(refs):
+                refs = [ref if i in wanted else None for i, ref in enumerate(refs)]
             made = append(wengert, op, refs, values, z, spec, params, wanted)
             return views(made, op, operands, params, True) if op.view else made
     made = wrap(z, None, spec) if spec else tuple(map(wrap, z))
@@ -279,6 +284,7 @@ def _bind_one(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
     return made
 
 
+TENSOR = frozenset({Tensor})
 FIRST = (0,)
 """The operands that a gradient may flow to, of one."""
 
