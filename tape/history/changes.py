@@ -16,7 +16,7 @@ from ..recording.version import CHANGES, REFITS, Change, Refit, forget_released
 from ..recording.views import owner
 from ..recording.wengert import THREAD_SHIFT, WengertList, key, list_of, operands
 from .anomaly import told
-from .propagate import elsewhere, name_of, through
+from .propagate import earliest, elsewhere, name_of, through
 
 SUMS: dict[int, tuple[int, ...]] = {}
 """By handle, what the values looked like that a record has saved within `autograd.detect_changes`."""
@@ -36,9 +36,9 @@ def check_unchanged(outputs: Sequence[Tensor], targets: Sequence[Tensor] | None)
     """
     if CHANGES:
         forget_released()
-    if not REFITS and not SUMS and not _suspects():
-        return
     wanted = None if targets is None else {-id(t) if t._node is True else t._node for t in targets}
+    if not REFITS and not SUMS and not _suspects(wanted):
+        return
     seen: set[int] = set()
     for wengert, rows in through([t._node for t in outputs if not t.is_leaf], wanted):
         for handle, row in rows.items():
@@ -53,20 +53,22 @@ def _leads(wengert: WengertList, row: list[Any], rows: dict[int, Any], wanted: s
     return any(k in wanted or k in rows or elsewhere(wengert, k) for k in keys)
 
 
-def _suspects() -> bool:
-    """Whether any record that was there before a change has saved what was changed."""
+def _suspects(wanted: set[int] | None) -> bool:
+    """Whether any record that was there before a change, and may lead to what is wanted, has saved what was changed."""
     latest: dict[int, int] = {}
     for change in list(CHANGES.values()):  # some may go meanwhile, with garbage that is collected
         for number, handle in change.before.items():
             latest[number] = max(handle, latest.get(number, -1))
-    return any(_holds_changed(list_of(handle), handle) for handle in latest.values() if handle >= 0)
+    return any(_holds_changed(list_of(handle), handle, wanted) for handle in latest.values() if handle >= 0)
 
 
-def _holds_changed(wengert: WengertList, last: int) -> bool:
+def _holds_changed(wengert: WengertList, last: int, wanted: set[int] | None) -> bool:
+    first = earliest(wengert, wanted)
     with wengert.still():
-        rows = wengert.rows
-        stop = bisect.bisect_right(range(len(wengert)), last, key=lambda p: rows[p * WIDTH]) * WIDTH
-        columns = [rows[field:stop:WIDTH] for field in (XV, YV, ZV)]
+        rows, places = wengert.rows, range(len(wengert))
+        start = bisect.bisect_left(places, first, key=lambda p: rows[p * WIDTH]) * WIDTH
+        stop = bisect.bisect_right(places, last, key=lambda p: rows[p * WIDTH]) * WIDTH
+        columns = [rows[start + field : stop : WIDTH] for field in (XV, YV, ZV)]
     return any(_is_changed(value) for column in columns for value in column if value is not None)
 
 

@@ -154,9 +154,47 @@ def test_garbage_is_collected_while_changes_are_looked_through(monkeypatch, by_i
             gc.enable()
             version.forget_released()
         else:
-            assert not changes._suspects()
+            assert not changes._suspects(None)
         gc.collect()
         assert not version.CHANGES
     finally:
         gc.set_threshold(*thresholds)
         gc.enable()
+
+
+def looks(monkeypatch, before):
+    """How many saved values a gradient looks at that is taken after so many records and a change."""
+    x, c = leaf(1.0, 2.0), tape.tensor([3.0, 4.0])
+    y = x * c
+    for _ in range(before):
+        y = y.sin()
+    saved = y.detach()
+    z = y * saved
+    saved.mul_(2.0)
+    assert version.CHANGES
+    t = x * 1.0
+    looked = []
+    with monkeypatch.context() as patched:
+        patched.setattr(changes, "_is_changed", lambda value: looked.append(value) or False)
+        tape.autograd.grad((t * t).sum(), t)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    return len(looked)
+
+
+def test_what_was_recorded_before_the_inputs_is_not_looked_at(monkeypatch):
+    """Or many derivatives within another one, each of a few records, would look at all that there is."""
+    assert looks(monkeypatch, 200) == looks(monkeypatch, 2) <= 4
+
+
+def test_what_leads_to_the_earliest_input_is_looked_at():
+    """Whichever of several inputs that is, by its record or by when a leaf was made."""
+    x, c = leaf(1.0, 2.0), tape.tensor([3.0, 4.0])
+    y = x * 1.0
+    z = y * c
+    c.mul_(2.0)
+    late, new = z * 1.0, leaf(5.0, 6.0)
+    for inputs in [y, late], [late, y], [x, new], [new, x]:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            tape.autograd.grad((late * new).sum(), inputs, allow_unused=True, retain_graph=True)
+    assert tape.autograd.grad((late * new).sum(), [late, new])[0].tolist() == [5.0, 6.0]
