@@ -76,6 +76,16 @@ def pytest_xdist_node_collection_finished(node):
         node.config.stash[COMPILING].wait()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Tens of thousands of tests are made and stay: garbage is not looked for among them meanwhile."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 DEAR = {"a_cluster", "warm"}
 """Fixtures that take some seconds to make: a cluster of processes, caches that a process has filled."""
 

@@ -54,10 +54,12 @@ def test_value_and_gradient_are_those_of_torch(name, kwargs):
 
 @pytest.mark.parametrize("name", ["fft", "ifft", "irfft", "rfft", "fftn", "irfftn", "ihfft", "hfft2"])
 def test_gradcheck_to_second_order(name):
+    """With the first options element by element; with others in random directions, which see as much."""
     x = tape.tensor(argument(name)[:2, :3, :3], requires_grad=True)
-    for kwargs in OPTIONS[name][:3]:
+    for k, kwargs in enumerate(OPTIONS[name][:3]):
         assert autograd.gradcheck(lambda x: getattr(fft, name)(x, **kwargs), x)  # noqa: B023
-        assert autograd.gradgradcheck(lambda x: getattr(fft, name)(x, **kwargs).abs() ** 2, x)  # noqa: B023
+        squared = lambda x: getattr(fft, name)(x, **kwargs).abs() ** 2  # noqa: B023, E731
+        assert autograd.gradgradcheck(squared, x, fast_mode=k > 0)
 
 
 @pytest.mark.parametrize("name", [n for n in dir(np.fft) if n.endswith(("fft", "fft2", "fftn")) and n[0] != "_"])
