@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.domain import REAL
+from ..core.domain import REAL, cases_of
 from ..core.hints import Hints
 from ..core.lane import Via
-from ..core.op import HOLOMORPHIC, composite, conjugate, elementwise, is_complex, ready
+from ..core.op import HOLOMORPHIC, composite, conjugate, elementwise, general, is_complex, ready
 from ..pointwise.arithmetic import mul
 from ..pointwise.comparison import eq
 from ..pointwise.elementary import sqrt
-from ..pointwise.selection import maximum, where
+from ..pointwise.selection import clamp, maximum, where
 from ..reductions.reduction import mean
 from ..shapes.diagonals import diag
-from ..shapes.index import take
+from ..shapes.index import getitem, take
 from ..shapes.joining import cat
 from ..shapes.parts import mH, real
 from ..shapes.shape import cast, flip, reshape, transpose
@@ -100,7 +100,7 @@ def _cov(
     less = (0 if bias else 1) if ddof is None else ddof
     if fweights is None and aweights is None:
         deviation = m - mean(m, axis=1, keepdims=True)
-        z = matmul(deviation, mH(deviation)) / float(max(m.shape[1] - less, 0))
+        z = matmul(deviation, mH(deviation)) * np.true_divide(1, float(max(m.shape[1] - less, 0)))
     else:
         weights, freedom = _weights(fweights, aweights, less, m.shape[1])
         deviation = m - sum(m * weights, axis=1, keepdims=True) / sum(weights)
@@ -134,21 +134,34 @@ def _corrcoef(x: Any, *, rowvar: bool = True) -> Any:
     if not c.ndim:
         return c / c
     deviation = sqrt(real(diag(c)) if is_complex(c) else diag(c))
-    return c / reshape(deviation, shape=(-1, 1)) / deviation
+    z = c / reshape(deviation, shape=(-1, 1)) / deviation
+    return z if is_complex(z) else clamp(z, -1.0, 1.0)
 
 
 corrcoef = composite("corrcoef", _corrcoef, numpy=(np.corrcoef,))
 
 
-def _sliding(a: Any, v: Any, mode: str) -> Any:
-    """Sums of products of a vector with the parts of a longer one that are as long, beyond its ends too."""
-    n, m = a.shape[0], v.shape[0]
-    first, length = {"full": (0, n + m - 1), "same": ((m - 1) // 2, n), "valid": (m - 1, n - m + 1)}[mode]
+FIRST = {"full": lambda m: 0, "same": lambda m: (m - 1) // 2, "valid": lambda m: m - 1}
+"""By mode, the number of the first of the sums that is given, of those with a vector of m elements."""
+
+
+def _windows(a: Any, v: Any, mode: str) -> Any:
+    """`slide`, along the last axes of stacks of vectors: the parts of a lie in the rows of a matrix."""
+    n, m = a.shape[-1], v.shape[-1]
+    first, length = FIRST[mode](m), {"full": n + m - 1, "same": n, "valid": n - m + 1}[mode]
     before, after = max(m - 1 - first, 0), max(first + length - n, 0)
-    within = matmul(take(a, np.arange(n - m + 1)[:, None] + np.arange(m), axis=0), v)
+    parts = take(a, np.arange(n - m + 1)[:, None] + np.arange(m), axis=-1)
+    within = _of_rows(parts, v)
     left = [_beyond(a, v, np.arange(first, first + before))] if before else []
     right = [_beyond(a, v, np.arange(n, n + after))] if after else []
-    return cat([*left, within, *right], axis=0) if left or right else within
+    return cat([*left, within, *right], axis=-1) if left or right else within
+
+
+def _of_rows(parts: Any, v: Any) -> Any:
+    """Products of matrices and a vector, or one vector for each."""
+    if v.ndim == 1:
+        return matmul(parts, v)
+    return reshape(matmul(parts, reshape(v, shape=(*v.shape, 1))), shape=parts.shape[:-1])
 
 
 def _beyond(a: Any, v: Any, rows: Any) -> Any:
@@ -156,13 +169,38 @@ def _beyond(a: Any, v: Any, rows: Any) -> Any:
 
     What is beyond is left out, and not taken times zero: v may be infinite there.
     """
-    n, m = a.shape[0], v.shape[0]
+    n, m = a.shape[-1], v.shape[-1]
     places = rows[:, None] + np.arange(1 - m, 1)
     inside = (places >= 0) & (places < n)
-    parts = where(inside, take(a, np.clip(places, 0, n - 1), axis=0), np.zeros((), a.dtype))
+    parts = where(inside, take(a, np.clip(places, 0, n - 1), axis=-1), np.zeros((), a.dtype))
     if np.result_type(a.dtype, v.dtype).kind not in "fc":  # whole numbers are finite; a product keeps their dtype
-        return matmul(parts, v)
-    return sum(parts * where(inside, v, np.zeros((), v.dtype)), axis=1)
+        return _of_rows(parts, v)
+    each = v if v.ndim == 1 else reshape(v, shape=(*v.shape[:-1], 1, m))
+    return sum(parts * where(inside, each, np.zeros((), v.dtype)), axis=-1)
+
+
+def _convolved(a: Any, v: Any) -> Any:
+    """All sums of products of two vectors, in which one goes backwards."""
+    return slide(a, flip(v)) if a.shape[0] >= v.shape[0] else slide(v, flip(a))
+
+
+def _slide_x(g: Any, x_shape: tuple[int, ...], y: Any, mode: str) -> Any:
+    begin = y.shape[0] - 1 - FIRST[mode](y.shape[0])
+    return getitem(_convolved(g, y), index=slice(begin, begin + x_shape[0]))
+
+
+def _slide_y(g: Any, x: Any, y_shape: tuple[int, ...], mode: str) -> Any:
+    begin = g.shape[0] - y_shape[0] + FIRST[mode](y_shape[0])
+    return getitem(_convolved(x, flip(g)), index=slice(begin, begin + y_shape[0]))
+
+
+slide = general(
+    "slide", lambda x, y, *, mode="full": np.correlate(x, np.conj(y), mode), _slide_x, _slide_y,
+    batch=lambda a: _windows(a.full(0), a.full(1), a.params["mode"]), complex=HOLOMORPHIC,
+    hints=Hints(made_of=lambda x, y, mode: _windows(x, y, mode)),
+    cases=cases_of(*[([(5,), (k,)], {"mode": mode}) for mode in FIRST for k in (1, 2, 3, 5)]),
+    doc="Sums of products of a vector with the parts of a longer one that are as long, beyond its ends too.",
+)
 
 
 def _vectors(a: Any, v: Any, mode: str) -> tuple[Any, Any]:
@@ -179,14 +217,14 @@ def _vectors(a: Any, v: Any, mode: str) -> tuple[Any, Any]:
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
     """Convolution of two vectors: zₖ = Σⱼ aⱼ vₖ₋ⱼ."""
     a, v = _vectors(a, v, mode)
-    return _sliding(a, flip(v), mode) if a.shape[0] >= v.shape[0] else _sliding(v, flip(a), mode)
+    return slide(a, flip(v), mode=mode) if a.shape[0] >= v.shape[0] else slide(v, flip(a), mode=mode)
 
 
 def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     """Correlation of two vectors: zₖ = Σⱼ aⱼ₊ₖ conj(vⱼ)."""
     a, v = _vectors(a, v, mode)
     v = conjugate(v)
-    return _sliding(a, v, mode) if a.shape[0] >= v.shape[0] else flip(_sliding(v, a, mode))
+    return slide(a, v, mode=mode) if a.shape[0] >= v.shape[0] else flip(slide(v, a, mode=mode))
 
 
 convolve = composite("convolve", _convolve, numpy=(np.convolve,))

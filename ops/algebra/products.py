@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.batching import matrices
+from ..core.batching import matrices, trailing
 from ..core.domain import cases_of
 from ..core.hints import Hints
 from ..core.op import HOLOMORPHIC, composite, conjugate, general, ready
 from ..pointwise.arithmetic import mul
-from ..shapes.shape import cast, mT, permute, reshape
+from ..shapes.shape import cast, movedim, mT, permute, reshape
 from ..shapes.sums import fit, sum, sum_to
 
 
@@ -122,11 +122,27 @@ def _vdot(x: Any, y: Any) -> Any:
 vdot = composite("vdot", _vdot, numpy=(np.vdot,))
 
 
+def _sum_of_products(x: Any, y: Any) -> Any:
+    """Σ x y along the last axis."""
+    parts = mul(x, y)
+    z = sum(parts, axis=-1)
+    return z if z.dtype == parts.dtype else cast(z, dtype=parts.dtype)  # of small integers, and of truth values
+
+
+row_dot = general(
+    "row_dot", lambda x, y: np.vecdot(np.conj(x) if np.iscomplexobj(x) else x, y),
+    lambda g, x_shape, y: fit(_column(g) * y, x_shape), lambda g, x, y_shape: fit(x * _column(g), y_shape),
+    batch=trailing(1), complex=HOLOMORPHIC, hints=Hints(made_of=_sum_of_products), cases=cases_of(
+        ([(3,), (3,)], {}), ([(2, 3), (3,)], {}), ([(2, 1, 3), (4, 3)], {}), ([(2, 0), (0,)], {}),
+    ),
+    doc="Inner products of stacks of vectors along the last axis, added up in NumPy's order.",
+)  # fmt: skip
+
+
 def _vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
     """Inner products of stacks of vectors along one axis: Σ conj(x) y."""
-    parts = mul(conjugate(ready(x)), ready(y))
-    z = sum(parts, axis=axis)
-    return z if z.dtype == parts.dtype else cast(z, dtype=parts.dtype)  # of small integers, and of truth values
+    x, y = conjugate(ready(x)), ready(y)
+    return row_dot(*[v if axis in (-1, v.ndim - 1) else movedim(v, axis, -1) for v in (x, y)])
 
 
 vecdot = composite(

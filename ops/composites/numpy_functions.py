@@ -15,10 +15,10 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from ..core.differentiate import dtype_of
 from ..core.op import composite, is_complex, joining, ready, ready_or_number, shape_of
 from ..pointwise.arithmetic import general_power, pow
-from ..pointwise.comparison import eq, isnan, ne
+from ..pointwise.comparison import isnan, ne
 from ..pointwise.elementary import angle, sqrt
 from ..pointwise.selection import clamp, clamp_max, clamp_min, clamp_to_arrays, where
-from ..reductions.extremes import amax, amin, sort
+from ..reductions.extremes import amax, amin, in_order, sort
 from ..reductions.reduction import mean
 from ..shapes.index import getitem, index_put, take
 from ..shapes.joining import along, cat, split, stack
@@ -148,7 +148,7 @@ def _numpy_sort(a: Any, axis: int | None = -1, kind: Any = None, *, stable: Any 
     a = ready(a)
     if axis is None:
         a, axis = reshape(a, shape=(-1,)), 0
-    return sort(a, axis=axis)[0]
+    return (sort if stable or kind in ("stable", "mergesort") else in_order)(a, axis=axis)[0]
 
 
 numpy_sort = composite("numpy_sort", _numpy_sort, numpy=(np.sort,))
@@ -173,8 +173,7 @@ def quantile_in(
 ) -> Any:
     """Quantiles as NumPy writes them into an array of a dtype: those nearer to the neighbour above are taken there.
 
-    Nan where one is nan.  What is at a place, and not between two, is no sum with what stands beside it, which may be
-    infinite; of the default method it is one, as it is NumPy's.
+    Nan where one is nan; and where NumPy takes a share of none of an infinite distance.
     """
     a, shares = ready(a), np.asarray(q, dtype=float)
     q = q if isinstance(q, (int, float)) else np.asarray(q)  # NumPy takes the dtype of arrays, not of numbers
@@ -186,30 +185,56 @@ def quantile_in(
     if picked.dtype.kind == "i":
         z = getitem(ordered, index=(Ellipsis, picked))
     else:
-        at = np.asarray(q * (n - 1), dtype=float) if method == "linear" else picked  # rounded to the dtype of q
-        low = np.floor(at).astype(int)
-        share, high = at - low, np.minimum(low + 1, n - 1)
-        if method != "linear":
-            high = np.where(share == 0, low, high)
-        near = np.where(share < 0.5, low, high)
+        low, high, share = _neighbours(n, q, method)
         dtype = np.quantile(np.ones(1, a.dtype), q, method=method).dtype  # type: ignore[call-overload]
         if a.dtype.kind == "b":
             ordered = cast(ordered, dtype=dtype)
         alone = ordered.ndim == 1 and not shares.ndim  # numbers, of which NumPy tells where they overflow
-        places = [int(k) if alone else (Ellipsis, k) for k in (low, high, near)]
-        below, above, z = (getitem(ordered, index=k) for k in places)
+        below, above = (getitem(ordered, index=int(k) if alone else (Ellipsis, k)) for k in (low, high))
         gap = cast(above - below, dtype=dtype)  # of integers one in their own dtype, which may overflow, as NumPy's
-        z = cast(z, dtype=dtype) + gap * (share - (share >= 0.5)).astype(dtype)
-        if (share >= 0.5).any():  # NumPy computes all from below, and warns of what it does not take either
-            z = where(share >= 0.5, z, cast(below, dtype=dtype) + gap * share.astype(dtype))
-        if there is not None:
-            from_above = cast(above, dtype=there) - cast(gap * (1 - share).astype(dtype), dtype=there)
-            z = where(share >= 0.5, from_above, cast(z, dtype=there))
-        z = where(eq(gap, 0), cast(below, dtype=dtype), gap) if n == 1 else z  # with the sign of its zero
+        is_late = share >= 0.5
+        z = cast(below, dtype=dtype) + gap * share.astype(dtype)  # which warns of what is not taken, too
+        there = dtype if there is None else there
+        if is_late.any():
+            late = cast(above, dtype=there) - cast(gap * (1 - share).astype(dtype), dtype=there)
+            z = where(is_late, late, cast(z, dtype=there))
+        z = z if z.dtype == there else cast(z, dtype=there)
     z = _unless_missing(z, ordered, shares.ndim)
     n = len(z.shape) - shares.ndim
     z = permute(z, axes=(*range(n, n + shares.ndim), *range(n)))
     return reshape(z, shape=(*shares.shape, *kept)) if keepdims else z
+
+
+CONTINUOUS = {
+    "interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0), "median_unbiased": (1 / 3.0, 1 / 3.0),
+    "normal_unbiased": (3 / 8.0, 3 / 8.0),
+}  # fmt: skip
+"""The numbers α and β of methods of Hyndman and Fan, by which NumPy puts a share q at nq + α + q(1 − α − β)."""
+
+
+def _neighbours(n: int, q: Any, method: str) -> tuple[Any, Any, Any]:
+    """Between which two elements of n in order quantiles lie, and their share of the way, rounded as NumPy does.
+
+    Beyond an end both are the element there, and the share is any number: it gives a zero its sign.
+    """
+    if method == "linear":
+        at = (n - 1) * q
+    elif method == "midpoint":
+        at = 0.5 * (np.floor((n - 1) * q) + np.ceil((n - 1) * q))
+    elif method == "averaged_inverted_cdf":
+        at = n * q - 1
+    else:
+        alpha, beta = CONTINUOUS[method]
+        at = n * q + (alpha + q * (1 - alpha - beta)) - 1
+    at = np.asarray(at)
+    low = np.where(at >= n - 1, -1, np.where(at < 0, 0, np.floor(at)))
+    high = np.where((at >= n - 1) | (at < 0), low, low + 1).astype(int)
+    share = (at - low).astype(at.dtype)
+    if method == "midpoint":
+        share = np.where(at % 1 == 0, 0.0, 0.5)
+    if method == "averaged_inverted_cdf":
+        share = np.where(share == 0, 0.5, 1.0)
+    return low.astype(int), high, share.astype(float)
 
 
 def _unless_missing(z: Any, ordered: Any, more: int = 0) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.differentiate import dtype_of
-from ..core.op import composite, joining, ready
+from ..core.op import composite, joining, ready, shape_of
 from ..pointwise.arithmetic import pow, remainder
 from ..pointwise.comparison import eq, ge, gt, isnan, logical_and, logical_or, lt
 from ..pointwise.elementary import exp, log
@@ -15,6 +15,7 @@ from ..pointwise.selection import abs, floor, where
 from ..reductions.cumulative import cumsum
 from ..shapes.index import getitem, take
 from ..shapes.joining import along, cat
+from ..shapes.parts import complex as complex_of, imag, real
 from ..shapes.queries import argsort, searchsorted
 from ..shapes.shape import cast, movedim, ravel, reshape
 from ..shapes.sums import broadcast_to
@@ -37,6 +38,15 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
         xp, fp = take(xp, order, axis=0), take(fp, order, axis=0)
         xp = cat([getitem(xp, index=slice(-1, None)) - period, xp, getitem(xp, index=slice(0, 1)) + period], axis=0)
         fp = cat([getitem(fp, index=slice(-1, None)), fp, getitem(fp, index=slice(0, 1))], axis=0)
+    if fp.dtype.kind == "c":
+        ends = [(None, None) if end is None else (np.real(end), np.imag(end)) for end in (left, right)]
+        parts = [_along(x, xp, part(fp), *sides) for part, sides in zip((real, imag), zip(*ends))]
+        return complex_of(parts[0], where(isnan(x), 0.0, parts[1]) if xp.shape[0] > 1 else parts[1])
+    return _along(x, xp, fp, left, right)
+
+
+def _along(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
+    """Straight from point to point at x, or what is on the left of all and on the right; of one point, also at nan."""
     n = xp.shape[0]
     low = _at_most(searchsorted(xp, x, side="right") - 1, max(n - 2, 0))
     high = _at_most(low + 1, n - 1)
@@ -50,6 +60,7 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     z = where(isnan(z), y1 + slope * (x - x1), z)  # where one of both is infinite
     z = where(logical_and(isnan(z), logical_or(eq(y0, y1), eq(x, x0))), y0, z)
     z = where(eq(x, x1), y1, z)
+    z = where(isnan(x), x, z) if n > 1 else z
     z = where(lt(x, start), reshape(first, shape=()) if left is None else left, z)
     return where(gt(x, end), reshape(last, shape=()) if right is None else right, z)
 
@@ -75,39 +86,62 @@ def _at_most(places: Any, n: int) -> Any:
 interp = composite("interp", _interp, numpy=(np.interp,))
 
 
-def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
-    """∂f along one axis: central differences inside, one-sided ones of an order at the two ends."""
+def _slopes(f: Any, steps: Any, axis: int, edge_order: int) -> Any:
+    """∂f along one axis: central differences inside, one-sided ones of an order at the two ends.
+
+    The steps are one number where all are the same, so that nothing infinite in the middle counts.
+    """
     n = f.shape[axis]
     if n < edge_order + 1:
         raise ValueError(f"gradient needs {edge_order + 1} elements along an axis; got shape {f.shape}")
+    is_even = not shape_of(steps)
 
     def part(start: Any, stop: Any) -> Any:
         return getitem(f, index=along(axis, f.ndim, slice(start, stop)))
 
     def shaped(h: Any) -> Any:
-        return reshape(h, shape=tuple(-1 if k == axis else 1 for k in range(f.ndim)))
+        return h if is_even else reshape(h, shape=tuple(-1 if k == axis else 1 for k in range(f.ndim)))
 
-    if spacing.ndim:
-        h = diff(spacing)
-        h1, h2 = (getitem(h, index=s) for s in (slice(None, -1), slice(1, None)))
+    def step(k: int) -> Any:
+        return steps if is_even else getitem(steps, index=slice(k, k + 1 or None))
+
+    def weighted(weights: Any, first: int) -> Any:
+        """The sum of neighbours times their weights, from an element on, counted from the first or the last."""
+        return sum_of(shaped(w) * part(first + k, first + k + 1 or None) for k, w in enumerate(weights))
+
+    if is_even:
+        inside = (part(2, None) - part(None, -2)) / (2.0 * steps)
     else:
-        h = h1 = h2 = reshape(spacing, shape=(1,))
-    a, b, c = -h2 / (h1 * (h1 + h2)), (h2 - h1) / (h1 * h2), h1 / (h2 * (h1 + h2))
-    if spacing.ndim:
+        h1, h2 = (getitem(steps, index=s) for s in (slice(None, -1), slice(1, None)))
+        a, b, c = -h2 / (h1 * (h1 + h2)), (h2 - h1) / (h1 * h2), h1 / (h2 * (h1 + h2))
         inside = shaped(a) * part(None, -2) + shaped(b) * part(1, -1) + shaped(c) * part(2, None)
-    else:  # nothing that is infinite in the middle counts
-        inside = (part(2, None) - part(None, -2)) / shaped(2.0 * h)
     if edge_order == 1:
-        start = (part(1, 2) - part(0, 1)) / shaped(getitem(h, index=slice(0, 1)))
-        end = (part(-1, None) - part(-2, -1)) / shaped(getitem(h, index=slice(-1, None)))
-        return cat([start, inside, end], axis=axis)
-    g1, g2 = getitem(h1, index=slice(0, 1)), getitem(h2, index=slice(0, 1))
-    weights = -(2.0 * g1 + g2) / (g1 * (g1 + g2)), (g1 + g2) / (g1 * g2), -g1 / (g2 * (g1 + g2))
-    start = sum_of(shaped(w) * part(k, k + 1) for k, w in enumerate(weights))
-    g1, g2 = getitem(h1, index=slice(-1, None)), getitem(h2, index=slice(-1, None))
-    weights = g2 / (g1 * (g1 + g2)), -(g2 + g1) / (g1 * g2), (2.0 * g2 + g1) / (g2 * (g1 + g2))
-    end = sum_of(shaped(w) * part(k - 3, k - 2 or None) for k, w in enumerate(weights))
-    return cat([start, inside, end], axis=axis)
+        start = (part(1, 2) - part(0, 1)) / shaped(step(0))
+        end = (part(-1, None) - part(-2, -1)) / shaped(step(-1))
+    elif is_even:
+        start = weighted((-1.5 / steps, 2.0 / steps, -0.5 / steps), 0)
+        end = weighted((0.5 / steps, -2.0 / steps, 1.5 / steps), -3)
+    else:
+        g1, g2 = step(0), step(1)
+        start = weighted((-(2.0 * g1 + g2) / (g1 * (g1 + g2)), (g1 + g2) / (g1 * g2), -g1 / (g2 * (g1 + g2))), 0)
+        g1, g2 = step(-2), step(-1)
+        end = weighted((g2 / (g1 * (g1 + g2)), -(g2 + g1) / (g1 * g2), (2.0 * g2 + g1) / (g2 * (g1 + g2))), -3)
+    return cat([_in_dtype(part, f.dtype) for part in (start, inside, end)], axis=axis)
+
+
+def _steps_of(spacing: Any) -> Any:
+    """The steps between coordinates, one number where they are known and all the same; or the distance that is given.
+
+    Of coordinates that may have a gradient each step counts: that of a formula for equal ones would be another.
+    """
+    if type(spacing) in (float, int):
+        return spacing  # which takes the dtype of what stands beside it
+    spacing = ready(spacing)
+    if not spacing.ndim:
+        return spacing
+    steps = diff(cast(spacing, dtype=np.dtype(np.float64)) if spacing.dtype.kind in "iu" else spacing)
+    is_even = type(steps) is np.ndarray and steps.size and bool((steps == steps[0]).all())
+    return steps[0] if is_even else steps
 
 
 def sum_of(terms: Any) -> Any:
@@ -123,8 +157,8 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     f = ready(f)
     axes = range(f.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [k % f.ndim for k in axes]
-    spacings = [ready(h) for h in varargs] or [np.asarray(1.0)]
-    spacings = spacings * len(axes) if len(spacings) == 1 and not spacings[0].ndim else spacings
+    spacings = list(varargs) or [1.0]
+    spacings = spacings * len(axes) if len(spacings) == 1 and not shape_of(spacings[0]) else spacings
     if len(spacings) != len(axes) or edge_order not in (1, 2):
         raise ValueError(
             f"gradient needs one distance or one for each of the {len(axes)} axes, and edge_order 1 or 2; got "
@@ -133,8 +167,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     if f.dtype == np.bool_:
         np.subtract(np.True_, np.True_)  # NumPy's own error
     f = f if f.dtype.kind in "fc" else cast(f, dtype=np.dtype(np.float64))
-    spacings = [cast(h, dtype=np.dtype(np.float64)) if h.ndim and h.dtype.kind in "iu" else h for h in spacings]
-    z = tuple([_in_dtype(_slopes(f, h, k, edge_order), f.dtype) for k, h in zip(axes, spacings)])
+    z = tuple([_slopes(f, _steps_of(h), k, edge_order) for k, h in zip(axes, spacings)])
     return z[0] if len(z) == 1 else z
 
 

@@ -12,9 +12,10 @@ from ..core.op import composite, joining, ready, ready_or_number, shape_of
 from ..pointwise.arithmetic import fmod, remainder
 from ..pointwise.comparison import eq, floor_divide, gt, isinf, isnan, logical_not, logical_or, ne
 from ..pointwise.selection import trunc, where
-from ..shapes.index import getitem, index_add, index_put, masked_choice, masked_place, take, take_along_axis
+from ..reductions.extremes import partitioned
+from ..shapes.index import getitem, index_add, index_put, masked_choice, masked_place, take
 from ..shapes.joining import along, cat, stack, unbind
-from ..shapes.queries import bincount, partition_order, zeros_like
+from ..shapes.queries import bincount, zeros_like
 from ..shapes.shape import broadcast_arrays, cast, clone, movedim, ravel, reshape
 from ..shapes.sums import broadcast_to
 
@@ -248,7 +249,7 @@ def _partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect
     """The elements as far sorted that those at the places `kth` stand where they would in order."""
     a, axis = (ravel(a), 0) if axis is None else (ready(a), axis)
     kth = kth if isinstance(kth, int) else np.asarray(kth).tolist()
-    return take_along_axis(a, partition_order(a, kth=kth, axis=axis, kind=kind), axis)
+    return partitioned(a, kth=kth, axis=axis, kind=kind)[0]
 
 
 numpy_partition = composite("numpy_partition", _partition, numpy=(np.partition,))

@@ -14,7 +14,7 @@ from ..pointwise.comparison import eq, isnan, logical_and, logical_not, signbit
 from ..pointwise.elementary import sqrt
 from ..pointwise.selection import maximum, minimum, where as choose
 from ..reductions.cumulative import cumprod, cumsum
-from ..reductions.extremes import amax, amin
+from ..reductions.extremes import amax, amin, largest_number, smallest_number
 from ..reductions.reduction import mean, prod
 from ..reductions.variance import std, var
 from ..shapes.joining import cat
@@ -111,9 +111,12 @@ numpy_min = _extreme(
 
 def _mean(a: Any, axis: Any, keepdims: bool, where: Any) -> Any:
     """Mean over axes of what is chosen."""
-    where = _mask(where, a.shape)
+    where, dtype = _mask(where, a.shape), _fractions(a.dtype)
     count = sum(choose(where, np.ones(a.shape), 0.0), axis=axis, keepdims=keepdims)
-    return sum(choose(where, a, 0.0), axis=axis, keepdims=keepdims) / cast(count, dtype=_fractions(a.dtype))
+    if dtype != np.float16:
+        return sum(choose(where, a, 0.0), axis=axis, keepdims=keepdims) / cast(count, dtype=dtype)
+    total = sum(choose(where, cast(a, dtype=np.dtype(np.float32)), 0.0), axis=axis, keepdims=keepdims)
+    return cast(total / cast(count, dtype=total.dtype), dtype=dtype)  # NumPy adds up 16 bits in 32
 
 
 def _fractions(dtype: Any) -> Any:
@@ -210,15 +213,10 @@ def _nanstd(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False
     return sqrt(_nanvar(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
 
 
-def _without_nan(reduce: Op, worst: float) -> Callable[..., Any]:
+def _without_nan(reduce: Op, of_numbers: Op) -> Callable[..., Any]:
     def extreme(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
         a = ready(a)
-        if a.dtype.kind not in "fc":
-            return reduce(a, axis=axis, keepdims=keepdims)
-        missing = isnan(a)
-        z = reduce(choose(missing, worst, a), axis=axis, keepdims=keepdims)
-        nothing = sum(choose(missing, 0.0, np.ones(a.shape)), axis=axis, keepdims=keepdims) < 0.5
-        return choose(nothing, np.nan, z)
+        return (of_numbers if a.dtype.kind in "fc" else reduce)(a, axis=axis, keepdims=keepdims)
 
     return extreme
 
@@ -229,10 +227,10 @@ nanmean = composite("nanmean", _nanmean, numpy=(np.nanmean,), lies="rows")
 nanvar = composite("nanvar", _nanvar, numpy=(np.nanvar,))
 nanstd = composite("nanstd", _nanstd, numpy=(np.nanstd,))
 nanmax = composite(
-    "nanmax", _without_nan(amax, -np.inf), numpy=(np.nanmax,), doc="Largest of the elements that are not nan."
+    "nanmax", _without_nan(amax, largest_number), numpy=(np.nanmax,), doc="Largest of the elements that are not nan."
 )
 nanmin = composite(
-    "nanmin", _without_nan(amin, np.inf), numpy=(np.nanmin,), doc="Smallest of the elements that are not nan."
+    "nanmin", _without_nan(amin, smallest_number), numpy=(np.nanmin,), doc="Smallest of the elements that are not nan."
 )
 
 

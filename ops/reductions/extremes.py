@@ -16,7 +16,9 @@ from ..core.domain import Case
 from ..core.hints import Hints
 from ..core.op import Op, composite, general, ready
 from ..pointwise.comparison import eq, isnan, logical_and, logical_or
+from ..pointwise.selection import where
 from ..shapes.index import gather, scatter_add
+from ..shapes.queries import partition_order
 from ..shapes.shape import reshape, squeeze, unsqueeze
 from ..shapes.sums import REDUCTIONS, Axis, kept, sum
 
@@ -61,6 +63,20 @@ def _extreme(name: str, find: Callable[..., Any], doc: str, reduces: Any = None,
 
 amax = _extreme("amax", np.max, "Largest element over axes; ties share the gradient evenly.", np.maximum)
 amin = _extreme("amin", np.min, "Smallest element over axes; ties share the gradient evenly.", np.minimum)
+
+
+def _without_nan(name: str, ufunc: np.ufunc, doc: str) -> Op:
+    """Declare an extreme of what is not nan; where there is nothing else it is nan, to which no gradient flows."""
+    return general(
+        name, lambda x, *, axis=None, keepdims=False: ufunc.reduce(x, axis=axis, keepdims=keepdims),
+        lambda g, x, z, axis: _evenly(where(isnan(z), 0.0, g), x, z, axis),
+        jvp=lambda x, z, x_dot, axis, keepdims: where(isnan(z), 0.0, _mean_of_ties(x, z, x_dot, axis, keepdims)),
+        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"), hints=Hints(reduces=ufunc),
+    )
+
+
+largest_number = _without_nan("largest_number", np.fmax, "Largest element over axes that is not nan; ties share.")
+smallest_number = _without_nan("smallest_number", np.fmin, "Smallest element over axes that is not nan; ties share.")
 
 
 def _whole(name: str, find: Callable[..., Any], node: str, doc: str, extreme: Op) -> Op:
@@ -256,6 +272,42 @@ sort = general(
     batch=along("axis"), lies="operand",
     hints=Hints(steps=lambda s, x, axis, descending: _selected(s, x, s.order(x, axis, descending), axis)),
     doc="The elements in order along an axis, equal ones in their first order, and the indices they had.",
+)
+
+
+
+def _with_signs(values: Any, indices: Any, theirs: Callable[[], Any]) -> tuple[Any, Any]:
+    """Values and their indices, with the values of NumPy's own where zeros of both signs may stand in another order."""
+    return (values if values.all() else theirs()), indices
+
+
+def _as_numpy_sorts(x: Any, axis: int) -> tuple[Any, Any]:
+    values, indices = _select(x, _order(x, axis, False), axis)
+    return _with_signs(values, indices, lambda: np.sort(x, axis=axis))
+
+
+def _moved(name: str, find: Callable[..., Any], doc: str, params: dict[str, Any], steps: Any = None) -> Op:
+    """Declare an op that puts the elements along an axis in another order, and gives (values, indices)."""
+    return general(
+        name, find,
+        lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
+        outputs=2, cases=_distinct(((4,), params), ((3, 2), {**params, "axis": 0})),
+        batch=along("axis"), lies="operand", hints=Hints(steps=steps), doc=doc,
+    )
+
+
+in_order = _moved(
+    "in_order", lambda x, *, axis=-1: _as_numpy_sorts(x, axis),
+    "The elements in order along an axis, and indices that they had; zeros of both signs as `np.sort` leaves them.", {},
+    lambda s, x, axis: _selected(s, x, s.order(x, axis, alike=True), axis),
+)
+def _partitioned(x: Any, *, kth: Any, axis: int = -1, kind: Any = "introselect") -> tuple[Any, Any]:
+    return np.partition(x, kth, axis, kind), partition_order.forward(x, kth=kth, axis=axis, kind=kind)
+
+
+partitioned = _moved(
+    "partitioned", _partitioned,
+    "The elements as `np.partition` leaves them along an axis, and indices that they had.", {"kth": 1},
 )
 
 topk = general(

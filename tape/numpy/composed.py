@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from ..base.tensor import Face
+from ..base.tree import leaves_of
 from .array_writing import PLACING
 from .arrays.explaining import have_numbers
 from .arrays.face_base import absent
-from .arrays.leaving import plain
+from .arrays.leaving import carries, plain
 from .arrays.unwrapping import holds_face
 from .constructors import as_array, gathered
 from .mathematics import holds
@@ -193,6 +195,17 @@ def geomspace(start: Any, stop: Any, *rest: Any, **named: Any) -> Any:
     return NotImplemented
 
 
+def gradient(f: Any, *spacings: Any, **named: Any) -> Any:
+    """`np.gradient` by recorded coordinates that are known and constant: where steps are all the same, one counts."""
+    known = [plain(h) if holds_face(h) and _is_constant(h) else h for h in spacings]
+    same = all(h is given for h, given in zip(known, spacings))
+    return NotImplemented if same else np.gradient(f, *known, **named)
+
+
+def _is_constant(x: Any) -> bool:
+    return have_numbers(x) and not any(carries(part._tensor) for part in leaves_of(x) if isinstance(part, Face))
+
+
 def is_not_zero(x: Any) -> Any:
     return np.not_equal(x, 0)
 
@@ -292,8 +305,8 @@ def _itself_at(number: int) -> Callable[..., Any]:
 
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
-    np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace, np.var: _spread(np.var),
-    np.std: _spread(np.std), np.transpose: transpose, np.pad: pad, np.diff: _itself_at(0),
+    np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace, np.gradient: gradient,
+    np.var: _spread(np.var), np.std: _spread(np.std), np.transpose: transpose, np.pad: pad, np.diff: _itself_at(0),
     np.linalg.matrix_power: _itself_at(1), **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip

@@ -78,34 +78,36 @@ def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool =
 
 def _quantile(a: Any, q: Any, axis: Any, keepdims: bool, dtype: Any = None) -> Any:
     """Quantiles of a dtype, with the axes of `q` before those that are left; without dtype, the median."""
-    median = dtype is None
     if not a.size:  # also of several quantiles, NumPy gives one number for each row
         return numpy.nanmean(a, axis, keepdims=keepdims)
     axes = tuple(range(a.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
     rows = _in_rows(a, axes)
-    found = _of_rows(numpy.sort(rows, axis=-1), np.ravel(q), median).astype(a.dtype if median else dtype)
+    found = _of_rows(numpy.sort(rows, axis=-1), np.ravel(q), dtype).astype(a.dtype if dtype is None else dtype)
     return _with_axes(found, a, axes, q, keepdims)
 
 
-def _of_rows(rows: Any, q: Any, median: bool) -> Any:
-    """Quantiles of sorted rows, in which all that is not a number stands last; a median is an element, or a mean.
+def _of_rows(rows: Any, q: Any, dtype: Any) -> Any:
+    """Quantiles of a dtype of sorted rows, in which all that is not a number stands last.
+
+    Without dtype a median, an element or a mean.
 
     NumPy tells itself of rows of nothing but nan if it is shown the numbers.
     """
     count = np.sum(~np.isnan(rows), axis=-1, keepdims=True)
     if not have_numbers(rows):
         _warn_of_none(count == 0)
-    place = (q * np.maximum(count - 1, 0)).astype(np.result_type(q.dtype, np.float16))  # NumPy rounds it so
-    low = np.floor(place).astype(np.intp)
-    high = np.minimum(low + 1, np.maximum(count - 1, 0))
+    last = np.maximum(count - 1, 0)
+    if q.dtype.kind in "biu":  # 0 and 1: the ends themselves
+        return np.take_along_axis(rows, q * last, axis=-1)
+    place = (q * last).astype(np.result_type(q.dtype, np.float16))  # NumPy rounds it so
+    low = np.where(place >= last, last, np.floor(place)).astype(np.intp)
+    high = np.minimum(low + 1, last)
     below, above = (np.take_along_axis(rows, k, axis=-1) for k in (low, high))
-    share = place - low
-    if median:
-        return np.where(share == 0, below, (below + above) / 2) + 0.0  # a mean, also of one: +0.0 of −0.0
-    near = np.take_along_axis(rows, np.where(share < 0.5, low, high), axis=-1)
-    gap = above - below
-    nearest = near + gap * (share - (share >= 0.5))
-    return np.where(share < 0.5, below + gap * share, nearest)  # NumPy warns of what it does not take either
+    if dtype is None:
+        return np.where(place == low, below, (below + above) / 2) + 0.0  # a mean, also of one: +0.0 of −0.0
+    share = (place - np.where(place >= last, -1, low)).astype(place.dtype)  # at the end any: it gives a zero its sign
+    early, late = ((above - below) * part.astype(dtype) for part in (share, 1 - share))
+    return np.where(share < 0.5, below + early, above - late)  # NumPy warns of what it does not take
 
 
 def _warn_of_none(are_empty: Any) -> None:

@@ -7,6 +7,7 @@ first axis.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ def _order(load: Any, before: Any) -> Callable[[int], None]:
     """The positions of the elements in their order, equal ones as they stand.
 
     In the place of the bytes of a number is where there is memory for twice as many whole numbers as a row has
-    elements; after the counters comes a flag that is raised if two elements are equal, 0 where that does not matter.
+    elements; after the counters comes a flag that is raised if two elements are equal, 0 where that does not matter,
+    and whether it is raised only where these are zeros of different signs.
     """
 
     @inner
@@ -77,12 +79,13 @@ def _order(load: Any, before: Any) -> Callable[[int], None]:
 
     @inner
     def order(step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
-        found, flag = sort_row(get(step, ITEM), n, x, x_step), get(step, AXES + 4 * get(step, NDIM))
+        behind = AXES + 4 * get(step, NDIM)
+        found, flag, alike = sort_row(get(step, ITEM), n, x, x_step), get(step, behind), get(step, behind + 1)
         for k in range(n):
             put(z + k * z_step, 0, get(found, k))
             if flag != 0 and k > 0:
                 a, b = load(x + get(found, k - 1) * x_step), load(x + get(found, k) * x_step)
-                if not before(a, b):
+                if not before(a, b) and (alike == 0 or (a == 0 and copysign(1.0, a) != copysign(1.0, b))):
                     put(flag, 0, 1)
 
     return by_rows(order)

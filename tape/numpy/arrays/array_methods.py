@@ -257,12 +257,11 @@ class Changes(Attributes):
         self, axis: SupportsIndex = -1, kind: Any = None, order: Any = None, *, stable: bool | None = None
     ) -> None:
         """Sort in place."""
-        self[...] = numpy.sort(self, operator.index(axis), kind)
+        self[...] = numpy.sort(self, operator.index(axis), kind, stable=stable)
 
     def partition(self, kth: Any, axis: SupportsIndex = -1, kind: str = "introselect", order: Any = None) -> None:
         """Partition in place."""
-        places = numpy.argpartition(self, kth, operator.index(axis), kind)
-        self[...] = numpy.take_along_axis(self, places, operator.index(axis))
+        self[...] = numpy.partition(self, kth, operator.index(axis), kind)
 
     def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
         """Another shape, ``new_shape``, for the same memory.

@@ -313,7 +313,7 @@ def _of_files(trace: Trace, files: set[int]) -> set[int]:
     return found
 
 
-NUMBERS_MOVED = frozenset({"sort", "output", "overwrite", "nan_to_num"})
+NUMBERS_MOVED = frozenset({"in_order", "partitioned", "sort", "output", "overwrite", "nan_to_num"})
 MADE_LIKE = frozenset({"join", "fill", "argmax", "argmin"})
 """What may be part of a function of NumPy's whose result is made after its argument, such as `np.gradient`."""
 

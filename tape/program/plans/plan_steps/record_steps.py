@@ -38,16 +38,20 @@ class OrderSteps(StepMemory):
 
     large = False
 
-    def order(self, x: PlanValue, axis: int, descending: bool = False, unique: bool = False) -> PlanValue:
+    def order(
+        self, x: PlanValue, axis: int, descending: bool = False, unique: bool = False, alike: bool = False
+    ) -> PlanValue:
         """The positions of the elements in their order along an axis, equal ones as they stand.
 
-        With `unique` the step refuses equal elements: NumPy's order of those is its own.
+        With `unique` the step refuses equal elements: NumPy's order of those is its own.  With `alike` it refuses
+        those that can be told apart, zeros of both signs.
         """
         kernel, at = self._kernel("order_down" if descending else "order", x), self._axis(x, axis)
         z = self.new(spec(x.spec.shape, np.dtype(np.int64)))
         memory = self.new(spec((2 * x.spec.shape[at],), np.dtype(np.int64)))
-        step = self._along(kernel, z, x, at, memory.place, Place(REFUSED, 0) if unique else 0)
-        if unique:
+        refuses = unique or alike
+        step = self._along(kernel, z, x, at, memory.place, Place(REFUSED, 0) if refuses else 0, int(alike))
+        if refuses:
             self.check(step)
         return z
 

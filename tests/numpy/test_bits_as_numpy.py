@@ -1,0 +1,140 @@
+"""Functions give the very numbers that NumPy gives: signs of zeros, what is beside infinities, the order of sums."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import tape
+from tape.func import vjp
+
+INF, NAN = np.inf, np.nan
+RNG = np.random.default_rng(0)
+CONTINUOUS = (
+    "linear", "midpoint", "averaged_inverted_cdf", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
+    "normal_unbiased",
+)  # fmt: skip
+ZEROS = [np.full(n, zero) for n in (1, 2, 3, 5) for zero in (0.0, -0.0)]
+MIXED = [RNG.choice([0.0, -0.0], n) for n in (2, 8, 9, 33, 100)] + [RNG.choice([0.0, -0.0, NAN, -1.0], 20)]
+INFINITE = [
+    np.array(v)
+    for v in ([1, 2, INF], [-INF, 0.5, INF], [1, INF, INF, 3], [INF] * 4, [-INF, 1, 2, 4, 5], [INF, INF, -1.0])
+]
+ANY = [RNG.normal(size=n) for n in (3, 8, 17, 40)]
+UNEVEN = np.cumsum([0.5, 1.0, 0.25, 2.0, 0.5])
+SHARES = (0, 0.3, 0.5, 1, [0.2, 0.9])
+
+
+def by_shares(function, x, **options):
+    return tuple([function(x, q, **options) for q in SHARES])
+
+
+FUNCTIONS = {
+    **{name: (getattr(np, name), [*MIXED, *INFINITE]) for name in ("nanmin", "nanmax", "sort", "max", "min", "median")},
+    "sort of all": (lambda x: np.sort(x.reshape(1, -1), axis=None), MIXED),
+    "stable": (lambda x: np.sort(x, kind="stable"), MIXED),
+    "partition": (lambda x: np.partition(x, x.size // 2), [*MIXED, *ANY]),
+    "fmax": (np.fmax.reduce, MIXED),
+    **{
+        f"{name}, {method}": (
+            partial(by_shares, getattr(np, name), method=method),
+            [*ZEROS, *INFINITE, *ANY],
+        )
+        for name in ("quantile", "percentile") for method in CONTINUOUS
+    },
+    **{
+        name: (partial(by_shares, getattr(np, name)), [*ZEROS, *INFINITE, *ANY])
+        for name in ("nanquantile", "nanpercentile")
+    },
+    "interp": (lambda x: np.interp(x, [-1.0, 0.0, 2.0], [1.0, INF, 3.0]), [np.array([NAN, -2, -1, -0.5, 0, 1, 5])]),
+    "interp at one point": (lambda x: np.interp(x, [1.0], [4.0]), [np.array([NAN, 0, 1, 2])]),
+    "interp of equal points": (lambda x: np.interp(x, [0.0, 0.0], [INF, INF]), [np.array([NAN, 0, 1, -1])]),
+    "interp of complex numbers": (
+        lambda x: np.interp(x, [-1.0, 0.0, 2.0], [1 + 2j, 3j, 4.0], left=1j), [np.array([NAN, -2, -0.5, 0, 1, 5])]
+    ),
+    **{
+        f"gradient, order {k}, {name}": (lambda x, k=k, h=h: np.gradient(x, *h(x), edge_order=k), [*INFINITE, *ANY])
+        for k in (1, 2)
+        for name, h in {
+            "1": lambda x: [], "0.3": lambda x: [0.3], "even": lambda x: [np.arange(x.size) * 0.5],
+            "uneven": lambda x: [np.cumsum(np.arange(x.size) % 3 + 1)],
+        }.items()
+    },
+}  # fmt: skip
+
+
+def same(found, expected):
+    if isinstance(expected, tuple):
+        return all(map(same, found, expected))
+    found, expected = np.asarray(found), np.asarray(expected)
+    if expected.dtype.kind == "c" == found.dtype.kind:
+        return same(found.real, expected.real) and same(found.imag, expected.imag)
+    np.testing.assert_array_equal(found, expected)
+    signs = [np.signbit(x[~np.isnan(x)]) for x in (found, expected)]
+    return found.dtype == expected.dtype and np.array_equal(*signs)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_numbers_are_numpys(name, dtype):
+    function, several = FUNCTIONS[name]
+    with np.errstate(all="ignore"):
+        for x in (v.astype(dtype) for v in several):
+            assert same(vjp(function, x)[0], function(x)), x
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if "gradient" not in name and name not in ("max", "min")])
+def test_compiled_numbers_are_numpys(name):
+    function, several = FUNCTIONS[name]
+    compiled = tape.compile(function)
+    with np.errstate(all="ignore"):
+        for x in several[:4] * 2:
+            assert same(compiled(x), function(x)), x
+
+
+PAIRS = {
+    "convolve": np.convolve, "convolve same": lambda x, y: np.convolve(x, y, "same"),
+    "convolve valid": lambda x, y: np.convolve(x, y, "valid"), "correlate": np.correlate,
+    "correlate full": lambda x, y: np.correlate(x, y, "full"),
+    "correlate same": lambda x, y: np.correlate(x, y, "same"),
+    "vecdot": lambda x, y: np.vecdot(np.stack([x, -x]), x), "vecdot of columns": lambda x, y: np.vecdot(
+        np.stack([y, -y], 1), np.stack([y, y * y], 1), axis=0
+    ),
+    "cov": lambda x, y: np.cov(np.stack([x, x * x])), "corrcoef": lambda x, y: np.corrcoef(np.stack([x, x * x])),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Degrees of freedom")
+@pytest.mark.parametrize("name", PAIRS)
+def test_sums_are_taken_in_numpys_order(name):
+    for n, m in ((1, 1), (5, 3), (3, 5), (40, 17), (33, 33), (7, 64)):
+        for dtype in "fd" if name == "corrcoef" else "fdD":
+            x, y = ((RNG.normal(size=(k, 2)) @ [1, 1j if dtype == "D" else 1]).astype(dtype) for k in (n, m))
+            with np.errstate(all="ignore"):
+                assert same(vjp(PAIRS[name], x, y)[0], PAIRS[name](x, y)), (n, m, dtype)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("function", [np.convolve, np.correlate])
+def test_convolutions_of_lanes(function, mode):
+    X, Y = RNG.normal(size=(4, 6)), RNG.normal(size=(4, 3))
+    each = np.array([function(x, y, mode) for x, y in zip(X, Y)])
+    np.testing.assert_allclose(tape.func.vmap(lambda x, y: function(x, y, mode))(X, Y), each)
+    one = tape.func.vmap(lambda y: function(X[0], y, mode))(Y)
+    np.testing.assert_allclose(one, [function(X[0], y, mode) for y in Y])
+
+
+def test_nothing_flows_to_nan():
+    x = np.array([[NAN, NAN], [2.0, NAN], [3.0, 3.0]])
+    with pytest.warns(RuntimeWarning, match="All-NaN"):
+        slope = tape.func.grad(lambda x: np.nanmax(x, axis=1)[1:].sum() + 0 * np.nanmin(x))(x)
+    np.testing.assert_array_equal(slope, [[0, 0], [1, 0], [0.5, 0.5]])
+
+
+def test_steps_that_may_have_a_gradient_all_count():
+    """The formula for equal steps is another function of them."""
+    f = np.array([1.0, 4.0, 2.0, 7.0])
+    slope = tape.func.jacrev(lambda x: np.gradient(f, x))(np.arange(4.0))
+    step = 1e-6 * np.eye(4)
+    differences = [(np.gradient(f, np.arange(4.0) + e) - np.gradient(f, np.arange(4.0) - e)) / 2e-6 for e in step]
+    np.testing.assert_allclose(slope, np.transpose(differences), atol=1e-6)
