@@ -179,28 +179,42 @@ numpy_var = composite("numpy_var", _numpy_var, numpy=(np.var,))
 numpy_std = composite("numpy_std", _numpy_std, numpy=(np.std,))
 
 
-def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _there(a: Any, where: Any) -> Any:
+    """Which elements are no nan, of those that are chosen; True where all are."""
+    chosen = True if where is None or where is True else _mask(where, a.shape)
+    if a.dtype.kind not in "fc":
+        return chosen
+    return logical_not(isnan(a)) if chosen is True else logical_and(logical_not(isnan(a)), chosen)
+
+
+def _without(a: Any, where: Any, otherwise: float) -> Any:
+    """The elements, with a number in the place of nan and of what is not chosen."""
+    there = _there(a, where)
+    return a if there is True else choose(there, a, cast(ready(otherwise), dtype=a.dtype))
+
+
+def _nansum(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Sum over the elements that are not nan."""
-    a = ready(a)
-    return sum(choose(isnan(a), 0.0, a) if a.dtype.kind in "fc" else a, axis=axis, keepdims=keepdims)
+    return sum(_without(ready(a), where, 0.0), axis=axis, keepdims=keepdims)
 
 
-def _nanprod(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _nanprod(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Product over the elements that are not nan."""
-    a = ready(a)
-    return prod(choose(isnan(a), 1.0, a) if a.dtype.kind in "fc" else a, axis=axis, keepdims=keepdims)
+    return prod(_without(ready(a), where, 1.0), axis=axis, keepdims=keepdims)
 
 
-def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
+def _nanmean(a: Any, axis: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Mean of the elements that are not nan."""
     a = ready(a)
-    return _mean(a, axis, keepdims, logical_not(isnan(a)))
+    return _mean(a, axis, keepdims, _there(a, where))
 
 
-def _nanvar(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None) -> Any:
+def _nanvar(
+    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None, where: Any = None
+) -> Any:
     """Variance of the elements that are not nan, divided by their number − ddof."""
     a = ready(a)
-    there = logical_not(isnan(a))
+    there = _there(a, where)
     off = choose(there, a - _mean(a, axis, True, there), 0.0)
     squares = real(off * conj(off)) if is_complex(a) else square(off)
     count = sum(choose(there, np.ones(a.shape, squares.dtype), 0.0), axis=axis, keepdims=keepdims)
@@ -208,9 +222,11 @@ def _nanvar(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False
     return sum(squares, axis=axis, keepdims=keepdims) / choose(free > 0, free, np.nan)
 
 
-def _nanstd(a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None) -> Any:
+def _nanstd(
+    a: Any, axis: Any = None, *, ddof: float = 0, keepdims: bool = False, correction: Any = None, where: Any = None
+) -> Any:
     """Standard deviation of the elements that are not nan."""
-    return sqrt(_nanvar(a, axis, ddof=ddof, keepdims=keepdims, correction=correction))
+    return sqrt(_nanvar(a, axis, ddof=ddof, keepdims=keepdims, correction=correction, where=where))
 
 
 def _without_nan(reduce: Op, of_numbers: Op) -> Callable[..., Any]:

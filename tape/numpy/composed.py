@@ -27,7 +27,7 @@ from .mathematics import holds
 from .padding import pad
 from .polynomials import POLYNOMIALS
 from .real_or_complex import REAL_OR_COMPLEX
-from .without_nan import NAN_QUANTILES
+from .without_nan import NAN_QUANTILES, warn_where
 
 
 def diagflat(v: Any, k: int = 0) -> Any:
@@ -280,17 +280,29 @@ def _spread(function: Any) -> Callable[..., Any]:
         shape, free = np.shape(as_array(a)), plain(named.get("correction", ddof))
         axes = range(len(shape)) if axis is None else normalize_axis_tuple(plain(axis), len(shape))
         chosen = named.get("where", True)
-        if holds_face(chosen) or have_numbers(a):
+        if have_numbers([a, chosen]):
             return NotImplemented
-        if not np.all(
-            np.prod([shape[k] for k in axes]) > free
-            if chosen is True
-            else np.sum(np.broadcast_to(chosen, shape), axis=tuple(axes)) > free
+        if holds_face(chosen):
+            warn_where(_count(chosen, shape, axis) <= free, "Degrees of freedom <= 0 for slice")
+        elif not np.all(
+            np.prod([shape[k] for k in axes]) > free if chosen is True else _count(chosen, shape, tuple(axes)) > free
         ):
             function(np.zeros(shape), plain(axis), ddof=free, where=chosen)
         return NotImplemented
 
     return answer
+
+
+def mean(a: Any, axis: Any = None, *args: Any, where: Any = True, **named: Any) -> Any:
+    """What `np.mean` warns of where a mask chooses nothing; the numbers are an op's, and NumPy tells if it has them."""
+    if where is not True and not have_numbers([a, where]):
+        warn_where(_count(where, np.shape(as_array(a)), axis) == 0, "Mean of empty slice")
+    return NotImplemented
+
+
+def _count(chosen: Any, shape: tuple[int, ...], axis: Any) -> Any:
+    """How many elements of an array of some shape a mask chooses, along axes."""
+    return np.sum(np.broadcast_to(chosen, shape), axis=axis)
 
 
 def _itself_at(number: int) -> Callable[..., Any]:
@@ -306,8 +318,8 @@ def _itself_at(number: int) -> Callable[..., Any]:
 COMPOSED: dict[Any, Callable[..., Any]] = {
     **POLYNOMIALS, np.linalg.lstsq: lstsq, np.unique: unique, np.take: take, np.where: where, np.cov: _rows_of(np.cov),
     np.corrcoef: _rows_of(np.corrcoef), np.average: average, np.geomspace: geomspace, np.gradient: gradient,
-    np.var: _spread(np.var), np.std: _spread(np.std), np.transpose: transpose, np.pad: pad, np.diff: _itself_at(0),
-    np.linalg.matrix_power: _itself_at(1), **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
+    np.mean: mean, np.var: _spread(np.var), np.std: _spread(np.std), np.transpose: transpose, np.pad: pad,
+    np.diff: _itself_at(0), np.linalg.matrix_power: _itself_at(1), **REAL_OR_COMPLEX, **NAN_QUANTILES, **OTHER_SHAPES,
     **{f: _joining(f) for f in (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack)},
 }  # fmt: skip
 """What answers for such a function of NumPy's; NotImplemented, if an op does for these arguments."""

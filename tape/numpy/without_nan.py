@@ -22,7 +22,7 @@ from .arrays.leaving import plain, user_frame
 from .arrays.unwrapping import bare
 from .constructors import as_array
 
-LINEAR = "linear"
+LINEAR, ALL_NAN = "linear", "All-NaN slice encountered"
 
 
 def nanquantile(
@@ -95,7 +95,7 @@ def _of_rows(rows: Any, q: Any, dtype: Any) -> Any:
     """
     count = np.sum(~np.isnan(rows), axis=-1, keepdims=True)
     if not have_numbers(rows):
-        _warn_of_none(count == 0)
+        warn_where(count == 0, ALL_NAN)
     last = np.maximum(count - 1, 0)
     if q.dtype.kind in "biu":  # 0 and 1: the ends themselves
         return np.take_along_axis(rows, q * last, axis=-1)
@@ -110,17 +110,17 @@ def _of_rows(rows: Any, q: Any, dtype: Any) -> Any:
     return np.where(share < 0.5, below + early, above - late)  # NumPy warns of what it does not take
 
 
-def _warn_of_none(are_empty: Any) -> None:
-    """Warn as NumPy does where there is nothing but nan in a row."""
-    if bool(ops.anywhere(bare(are_empty))):
-        warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=user_frame()[1])
+def warn_where(holds: Any, text: str) -> None:
+    """Warn at the user's line if something holds anywhere; a guard, where it is recorded."""
+    if bool(ops.anywhere(bare(holds))):
+        warnings.warn(text, RuntimeWarning, stacklevel=user_frame()[1])
 
 
 def nan_extreme(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
     """What `np.nanmax` and `np.nanmin` warn of; their numbers are an op's."""
     a = as_array(a)
     if a.size and a.dtype.kind in "fc" and options.get("initial") is None:
-        _warn_of_none(np.all(np.isnan(a), axis=axis))
+        warn_where(np.all(np.isnan(a), axis=axis), ALL_NAN)
     return NotImplemented
 
 
@@ -129,14 +129,26 @@ def nan_spread(
 ) -> Any:
     """What `np.nanvar` and `np.nanstd` warn of where too few numbers are left; theirs are an op's.
 
-    Of none at all, a quotient tells; NumPy tells itself if it is shown the numbers.
+    NumPy tells itself if it is shown the numbers.
     """
     a, free = as_array(a), plain(named.get("correction", ddof))
-    if free > 0 and "where" not in named and not have_numbers(a):
-        counts = np.sum(~np.isnan(a), axis=axis)
-        if bool(ops.anywhere(bare(counts <= free))):
-            warnings.warn("Degrees of freedom <= 0 for slice.", RuntimeWarning, stacklevel=user_frame()[1])
+    if not have_numbers([a, named]):
+        warn_where(_count(a, axis, **named) <= free, "Degrees of freedom <= 0 for slice.")
     return NotImplemented
+
+
+def nan_mean(a: Any, axis: Any = None, *rest: Any, **named: Any) -> Any:
+    """What `np.nanmean` warns of where nothing is left; the numbers are an op's, and NumPy tells if it has them."""
+    a = as_array(a)
+    if not have_numbers([a, named]):
+        warn_where(_count(a, axis, **named) == 0, "Mean of empty slice")
+    return NotImplemented
+
+
+def _count(a: Any, axis: Any, where: Any = True, **_: Any) -> Any:
+    """How many elements are not nan, along axes, of those that are chosen."""
+    there = ~np.isnan(a)
+    return np.sum(there if where is True else there & where, axis=axis)
 
 
 def quantile(
@@ -233,9 +245,9 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 NAN_QUANTILES: dict[Any, Callable[..., Any]] = {
     np.nanquantile: _of_whole_numbers(np.quantile, nanquantile), np.nanmedian: _of_whole_numbers(np.median, nanmedian),
     np.nanpercentile: _of_whole_numbers(np.percentile, nanpercentile),
-    np.nanvar: _of_whole_numbers(np.var, _by_op), np.nanstd: _of_whole_numbers(np.std, _by_op),
+    np.nanmean: _of_whole_numbers(np.mean, nan_mean),
+    np.nanvar: _of_whole_numbers(np.var, nan_spread), np.nanstd: _of_whole_numbers(np.std, nan_spread),
     np.nancumsum: _of_whole_numbers(np.cumsum, _by_op), np.nancumprod: _of_whole_numbers(np.cumprod, _by_op),
     np.unwrap: unwrap, np.quantile: quantile, np.percentile: percentile, np.nanmax: nan_extreme, np.nanmin: nan_extreme,
-    np.nanvar: nan_spread, np.nanstd: nan_spread,
 }  # fmt: skip
 """What answers for these functions of NumPy's; NotImplemented, if nothing does for these arguments."""

@@ -328,3 +328,33 @@ def test_errors_of_what_does_not_vary_are_told_by_every_call(name, actions):
             found = told(compiled, x, action)
             if action != "default" or k == 0:  # where it is told once, the first call tells it
                 assert found == told(f, x, action)
+
+
+FEW = {
+    "mean": lambda x, mask: np.mean(x, where=mask), "mean of rows": lambda x, mask: x.mean(1, where=mask),
+    "std": lambda x, mask: np.std(x, where=mask), "var": lambda x, mask: np.var(x, axis=1, ddof=1, where=mask),
+    "std of some": lambda x, mask: np.std(x, where=mask & (x > 0)), "nanmean": lambda x, mask: np.nanmean(1 / mask * x),
+    "nanmean of some": lambda x, mask: np.nanmean(x, axis=1, where=mask),
+    "nanvar": lambda x, mask: np.nanvar(np.where(mask, x, np.nan), axis=1, ddof=1),
+    "nanstd": lambda x, mask: np.nanstd(np.where(mask, x, np.nan)),
+    "nanmax": lambda x, mask: np.nanmax(np.where(mask, x, np.nan), axis=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize(
+    "transformed", [lambda f: f, lambda f: lambda x, mask: tape.func.vjp(lambda x: f(x, mask), x)[0]]
+)
+def test_what_numpy_says_of_too_few_numbers_does_not_depend_on_flags(name, transformed):
+    """Errors of numbers are told of by the processor's flags, unless NumPy is to ignore them; this warning is another."""
+    x, few = np.arange(6.0).reshape(2, 3), np.array([[True] * 3, [False] * 3])
+    compiled = tape.compile(transformed(FEW[name]))
+    with np.errstate(all="ignore"):
+        for mask in (np.ones((2, 3), bool), few, ~few, np.zeros((2, 3), bool)) * 2:
+            said = []
+            for function in (FEW[name], compiled):
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    function(x, mask)
+                said.append({str(w.message) for w in caught if "without compiling" not in str(w.message)})
+            assert said[0] == said[1], mask
