@@ -195,7 +195,8 @@ def _slide_y(g: Any, x: Any, y_shape: tuple[int, ...], mode: str) -> Any:
 
 
 slide = general(
-    "slide", lambda x, y, *, mode="full": np.correlate(x, np.conj(y), mode), _slide_x, _slide_y,
+    "slide", lambda x, y, *, mode="full": np.correlate(x, np.conj(y) if np.iscomplexobj(y) else y, mode),
+    _slide_x, _slide_y,
     batch=lambda a: _windows(a.full(0), a.full(1), a.params["mode"]), complex=HOLOMORPHIC,
     hints=Hints(made_of=lambda x, y, mode: _windows(x, y, mode)),
     cases=cases_of(*[([(5,), (k,)], {"mode": mode}) for mode in FIRST for k in (1, 2, 3, 5)]),

@@ -208,5 +208,7 @@ def _parted(column: Tensor, turned: Tensor, xs: Sequence[Tensor]) -> Iterator[Te
             other = ops.getitem(turned, index=place)
             rows = (rows - 1j * other) * 0.5 if rows._spec.complex else ops.complex(rows, other)
         shape = (*column._spec.shape[1:], *x._spec.shape)
-        yield ops.reshape(ops.movedim(rows, 0, -1), shape=shape)
+        block = ops.reshape(ops.movedim(rows, 0, -1), shape=shape)
+        is_spread = type(block) is Tensor and not block._data.flags.writeable  # one number stands in several places
+        yield block.contiguous() if is_spread else block
         start += x._spec.size

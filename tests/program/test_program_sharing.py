@@ -377,3 +377,29 @@ def test_views_of_what_is_repeated_and_not_to_be_written(f):
         found, expected = leaves_of(compiled(x)), leaves_of(f(x))
         assert [z.shape for z in found] == [z.shape for z in expected]
         assert [z.flags.writeable for z in found] == [z.flags.writeable for z in expected]
+
+
+SPREAD = {
+    "a number": lambda x: np.broadcast_arrays(x, 1)[1], "a list": lambda x: np.broadcast_arrays(x, [1.0, 2.0, 3.0])[1],
+    "what is made": lambda x: np.broadcast_arrays(x * 2, np.ones(3))[1],
+    "second derivatives": tape.func.hessian(lambda x: x.sum()),
+    "derivatives of what is spread": tape.func.jacfwd(lambda x: np.broadcast_to(x[0], (4, 3))),
+    "of several": tape.func.hessian(lambda x: x.sum() ** 2), "lanes": tape.func.vmap(lambda x: np.ones(2) * x.sum()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPREAD)
+def test_numbers_that_are_spread_may_be_written(name):
+    """What a call gives is the caller's, and no number stands in two places."""
+    x = np.arange(6.0).reshape(2, 3)
+    compiled = tape.compile(SPREAD[name])
+    for function in (SPREAD[name], compiled, compiled):
+        if function is SPREAD[name] and "derivatives" not in name:
+            continue
+        found, again = function(x), function(x)
+        assert found.flags.writeable
+        if "derivatives" in name:
+            assert found.flags.c_contiguous
+        found.flat[0] = 7.0
+        assert (found.ravel()[1:] == again.ravel()[1:]).all()
+        assert found.dtype == SPREAD[name](x).dtype

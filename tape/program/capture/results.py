@@ -134,7 +134,7 @@ def copied(x: Any) -> Any:
     """Something that is returned by every call, safe from what the caller does with it."""
     if isinstance(x, np.ndarray):
         made = x.copy()
-        made.flags.writeable = x.flags.writeable
+        made.flags.writeable = x.flags.writeable or 0 in x.strides  # memory of its own, where numbers were spread
         return made
     return alike(x.detach().clone(), x) if isinstance(x, Tensor) else x
 

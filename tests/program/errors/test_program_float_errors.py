@@ -346,7 +346,7 @@ FEW = {
     "transformed", [lambda f: f, lambda f: lambda x, mask: tape.func.vjp(lambda x: f(x, mask), x)[0]]
 )
 def test_what_numpy_says_of_too_few_numbers_does_not_depend_on_flags(name, transformed):
-    """Errors of numbers are told of by the processor's flags, unless NumPy is to ignore them; this warning is another."""
+    """Errors of numbers are told of by the processor's flags, unless NumPy ignores them; this warning is another."""
     x, few = np.arange(6.0).reshape(2, 3), np.array([[True] * 3, [False] * 3])
     compiled = tape.compile(transformed(FEW[name]))
     with np.errstate(all="ignore"):
