@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+import ops
+
 from ..base.dtypes import NUMERIC, kind_of
 from ..base.tensor import Face, Narrow, Tensor
 from ..base.tree import leaves_of, transform
@@ -284,6 +286,24 @@ def _linear(function: Callable[..., Any], keep: bool) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*vectors: Any, **how: Any) -> Any:
-        return outside(function(*as_tensors(vectors), **how), keep or are_faces(leaves_of(vectors)))
+        given = as_tensors(vectors)
+        found = function(*given, **how)
+        if keep or are_faces(leaves_of(vectors)):
+            return outside(_apart(found, leaves_of(given)), True)
+        return outside(found, False)
 
     return call
+
+
+def _apart(found: Any, given: list[Any]) -> Any:
+    """Results with memory of their own, as those have that are not recorded: no vector's, and no other result's."""
+    taken = [x._memory() for x in given if isinstance(x, Tensor)]
+
+    def leaf(z: Any) -> Any:
+        if not isinstance(z, Tensor):
+            return z
+        z = ops.clone(z) if any(z._memory() is memory for memory in taken) else z
+        taken.append(z._memory())
+        return z
+
+    return transform(leaf, found)

@@ -133,8 +133,9 @@ class Results:
 def copied(x: Any) -> Any:
     """Something that is returned by every call, safe from what the caller does with it."""
     if isinstance(x, np.ndarray):
-        made = x.copy()
-        made.flags.writeable = x.flags.writeable or 0 in x.strides  # memory of its own, where numbers were spread
+        is_spread = 0 in x.strides  # one number stands in several places, and gets memory of its own in each
+        made = x.copy("C" if is_spread else "K")
+        made.flags.writeable = is_spread or x.flags.writeable
         return made
     return alike(x.detach().clone(), x) if isinstance(x, Tensor) else x
 
