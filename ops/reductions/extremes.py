@@ -18,7 +18,7 @@ from ..core.op import Op, composite, general, ready
 from ..pointwise.comparison import eq, isnan, logical_and, logical_or
 from ..pointwise.selection import where
 from ..shapes.index import gather, scatter_add
-from ..shapes.queries import partition_order
+from ..shapes.queries import all
 from ..shapes.shape import reshape, squeeze, unsqueeze
 from ..shapes.sums import REDUCTIONS, Axis, kept, sum
 
@@ -65,18 +65,30 @@ amax = _extreme("amax", np.max, "Largest element over axes; ties share the gradi
 amin = _extreme("amin", np.min, "Smallest element over axes; ties share the gradient evenly.", np.minimum)
 
 
-def _without_nan(name: str, ufunc: np.ufunc, doc: str) -> Op:
+def _without_nan(name: str, ufunc: np.ufunc, reduce: Op, worst: float, doc: str) -> Op:
     """Declare an extreme of what is not nan; where there is nothing else it is nan, to which no gradient flows."""
     return general(
         name, lambda x, *, axis=None, keepdims=False: ufunc.reduce(x, axis=axis, keepdims=keepdims),
         lambda g, x, z, axis: _evenly(where(isnan(z), 0.0, g), x, z, axis),
         jvp=lambda x, z, x_dot, axis, keepdims: where(isnan(z), 0.0, _mean_of_ties(x, z, x_dot, axis, keepdims)),
-        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"), hints=Hints(reduces=ufunc),
+        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"),
+        hints=Hints(reduces=ufunc, made_of=lambda x, axis, keepdims: _of_the_others(x, reduce, worst, axis, keepdims)),
     )
 
 
-largest_number = _without_nan("largest_number", np.fmax, "Largest element over axes that is not nan; ties share.")
-smallest_number = _without_nan("smallest_number", np.fmin, "Smallest element over axes that is not nan; ties share.")
+def _of_the_others(x: Any, reduce: Op, worst: float, axis: Axis, keepdims: bool) -> Any:
+    """An extreme of what is not nan, in ops; it may choose another of two zeros than NumPy's loops do."""
+    missing = isnan(x)
+    z = reduce(where(missing, worst, x), axis=axis, keepdims=keepdims)
+    return where(all(missing, axis=axis, keepdims=keepdims), float("nan"), z)
+
+
+largest_number = _without_nan(
+    "largest_number", np.fmax, amax, -np.inf, "Largest element over axes that is not nan; ties share."
+)
+smallest_number = _without_nan(
+    "smallest_number", np.fmin, amin, np.inf, "Smallest element over axes that is not nan; ties share."
+)
 
 
 def _whole(name: str, find: Callable[..., Any], node: str, doc: str, extreme: Op) -> Op:
@@ -302,7 +314,10 @@ in_order = _moved(
     lambda s, x, axis: _selected(s, x, s.order(x, axis, alike=True), axis),
 )
 def _partitioned(x: Any, *, kth: Any, axis: int = -1, kind: Any = "introselect") -> tuple[Any, Any]:
-    return np.partition(x, kth, axis, kind), partition_order.forward(x, kth=kth, axis=axis, kind=kind)
+    """By rank: `np.partition` and `np.argpartition` need not leave what lies before and behind in one order."""
+    values = np.partition(x, kth, axis, kind)
+    ranks = np.argsort(np.argsort(values, axis, kind="stable"), axis)
+    return values, np.take_along_axis(np.argsort(x, axis, kind="stable"), ranks, axis)
 
 
 partitioned = _moved(

@@ -38,16 +38,6 @@ argpartition = plain(
 )  # fmt: skip
 
 
-def _partition_order(x: Any, *, kth: Any, axis: int = -1, kind: Any = "introselect") -> Any:
-    """By rank: `np.partition` and `np.argpartition` need not leave what lies before and behind in one order."""
-    ranks = np.argsort(np.argsort(np.partition(x, kth, axis, kind), axis, kind="stable"), axis)
-    return np.take_along_axis(np.argsort(x, axis, kind="stable"), ranks, axis)
-
-
-partition_order = plain(
-    "partition_order", _partition_order, batch=along("axis", flat=True),
-    doc="Indices of the elements as `np.partition` leaves them.",
-)
 argwhere = plain(
     "argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,),
     complex=True, batch=dynamic_by("count_nonzero"), lies="columns", doc="Indices of the nonzero elements, a row each.",

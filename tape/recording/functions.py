@@ -52,8 +52,8 @@ SPELLINGS = {
 FIRST, SECOND = ("input", "self", "x", "a", "A"), ("other", "y", "b", "B", "exponent", "vec", "mat2", "vec2")
 INTERNAL = frozenset({
     "output", "custom", "replay", "chain_mul", "clamp_to_arrays", "copy_over", "exact_dot", "exact_sum",
-    "general_power", "multiple", "put_view", "scatter_extreme", "sparse_product", "sparse_solve", "sum_to", "within",
-    "zero",
+    "general_power", "in_order", "largest_number", "multiple", "partitioned", "put_view", "row_dot", "scatter_extreme",
+    "slide", "smallest_number", "sparse_product", "sparse_solve", "sum_to", "within", "zero",
 })  # fmt: skip
 TRANSFORMS, SCIPYS = "fft_", "special_"
 """How the names of ops begin that are public in the room `tape.fft` alone, or under SciPy's names alone."""

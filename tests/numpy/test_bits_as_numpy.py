@@ -83,7 +83,10 @@ def test_numbers_are_numpys(name, dtype):
             assert same(vjp(function, x)[0], function(x)), x
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if "gradient" not in name and name not in ("max", "min")])
+@pytest.mark.parametrize(
+    "name",
+    [name for name in FUNCTIONS if "gradient" not in name and name not in ("max", "min", "nanmax", "nanmin", "fmax")],
+)
 def test_compiled_numbers_are_numpys(name):
     function, several = FUNCTIONS[name]
     compiled = tape.compile(function)
