@@ -27,7 +27,7 @@ class Bundle:
 
     def copy(self) -> Bundle:
         """The same adjoints in arrays of their own."""
-        return Bundle({i: np.array(part) for i, part in self.parts.items()})
+        return Bundle({i: np.array(part)[()] for i, part in self.parts.items()})
 
     def __add__(self, other: Bundle) -> Bundle:
         total = dict(self.parts)

@@ -11,6 +11,7 @@ from ..base.locks import new_lock
 from ..base.row import X, Y
 from ..base.tensor import Tensor
 from ..history.chain import RemovableHandle
+from ..history.hooks_in_sweeps import place_among_results
 from ..history.propagate import through
 from ..recording.wengert import current, key, operands
 
@@ -88,7 +89,7 @@ class Gather:
 
     def __init__(self, tensors: Sequence[Tensor], fn: Callable[[list[Tensor | None]], Any]):
         self.fn = fn
-        self.keys = [None if t._node is None else key(node_of(t)) + 0 for t in tensors]
+        self.keys = [None if t._node is None else key_of_node(t) for t in tensors]
         self.parts: WeakKeyDictionary[BackwardTask, list[Any]] = WeakKeyDictionary()
         self.lock = new_lock()
 
@@ -115,6 +116,13 @@ class Gather:
             part = self.parts.pop(_task(), None)
         if part is not None:
             self.fn(part[1])
+
+
+def key_of_node(tensor: Tensor) -> int:
+    """The key of the node that a tensor's hooks are called at: of one of several results, that of the op."""
+    k: int = key(node_of(tensor)) + 0
+    place = place_among_results(k) if k >= 0 else None
+    return k if place is None else place[0]
 
 
 def _task() -> BackwardTask:

@@ -22,6 +22,7 @@ from ..history import propagate
 from ..history.chain import Chain, apply
 from ..history.changes import DOUBTS, check_unchanged
 from ..history.hooks import LEAVES
+from ..history.hooks_in_sweeps import hooked_results, take_results
 from ..history.node import EdgeTensor
 from ..memory.writing import put
 from ..recording.laying import laid_as_target, lie_within
@@ -202,6 +203,9 @@ def differentiate(
         how = {"retain_graph": retain_graph, "create_graph": create_graph, "passing": passing}
         return on_fresh_stack(recorder, partial(again, **how))
     wanted = None if targets is None else {key_of(t): node_of(t) for t in targets}
+    results = None
+    if wanted and max(wanted) >= 0 and (results := hooked_results(wanted)):  # leaves have negative keys
+        wanted |= {op: op for op, _ in results.values()}
     # Batched adjoints go through the sweep that can be recorded, also where it is not.
     as_tensors = create_graph or any(isinstance(g, Layer) for g in gradients)
     adjoints: dict[int, Any] = {}
@@ -225,6 +229,8 @@ def differentiate(
                 _keep(kept, arrive, leaves[k], box)
             elif task.roots == (k,):
                 _hooked(leaves[k], box)
+        if results:
+            take_results(found, results)
         if task.callbacks:
             task.finish()
         return found | kept

@@ -2,6 +2,9 @@
 
 A sweep comes by a record in this order: the hooks of the tensor, `retain_grad`, the hooks before
 the rule, the rule, the hooks after it.
+
+Of an op with several results, what hangs on these is looked at together, when the sweep comes by the op: in the order
+in which hooks were first hung there, and with None for the results from which no adjoint has come, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from ops.core.bundle import Bundle
 
 from ..base.spec import Spec
 from ..base.tensor import Tensor
@@ -73,13 +78,17 @@ class Chain:
     Attributes:
         spec: shape and dtype of the adjoint; None for an op with several results.
         retained: the tensor whose ``.grad`` keeps what the hooks of the tensor leave of it.
+        outputs: of an op with several results, what hangs on these, with their numbers.
+        is_output: whether this is such a result, whose hooks are called with those of the others.
     """
 
-    __slots__ = ("_hung", "_lent", "retained", "spec")
+    __slots__ = ("_hung", "_lent", "is_output", "outputs", "retained", "spec")
 
     def __init__(self, spec: Spec | None):
         self.spec = spec
         self.retained: weakref.ref[Tensor] | None = None
+        self.outputs: list[tuple[int, Chain]] = []
+        self.is_output = False
         self._hung: Hung | None = Hung()
         self._lent: weakref.ref[Any] | None = None
 
@@ -113,7 +122,8 @@ class Chain:
     def stops(self) -> bool:
         """Whether a sweep has anything to do here."""
         hung = self._hung or self.hung()
-        return bool(hung.hooks or self.retained or hung.before or hung.after)
+        mine = not self.is_output and (hung.hooks or self.retained or self.outputs)
+        return bool(mine or hung.before or hung.after)
 
     def surrounds(self) -> bool:
         """Whether something runs just before or after the rule."""
@@ -121,12 +131,34 @@ class Chain:
         return bool(hung.before or hung.after)
 
     def receive(self, g: Any) -> Any:
-        """The adjoint after the hooks of the tensor, an array or a tensor as it came."""
-        result = apply(self.hooks, g if isinstance(g, Tensor) else wrap(g), self.spec) if self.hooks else g
+        """The adjoint after the hooks of the tensor, an array, a tensor or a bundle as it came."""
+        if self.is_output:
+            return g
+        if self.outputs:
+            return self._receive_parts(g)
+        result = self._pass(g) if self.hooks else g
+        self._retain(result)
+        return result
+
+    def _receive_parts(self, g: Bundle) -> Bundle:
+        """The adjoints of several results after the hooks of these."""
+        parts = dict(g.parts)
+        for i, chain in self.outputs:
+            parts[i] = chain._pass(parts.get(i))
+        for i, chain in self.outputs:
+            chain._retain(parts[i])
+        return Bundle({i: part for i, part in parts.items() if part is not None})
+
+    def _pass(self, g: Any) -> Any:
+        """What the hooks of the tensor leave of an adjoint, an array or a tensor as it came, or None."""
+        if g is None or isinstance(g, Tensor):
+            return apply(self.hooks, g, self.spec)
+        return apply(self.hooks, wrap(g), self.spec)._data
+
+    def _retain(self, g: Any) -> None:
         tensor = None if self.retained is None else self.retained()
-        if tensor is not None:
-            retain(tensor, result)
-        return result if isinstance(g, Tensor) or not isinstance(result, Tensor) else result._data
+        if tensor is not None and g is not None:
+            retain(tensor, g)
 
     def enter(self, gs: Adjoints) -> Adjoints:
         """The adjoints of the results after the hooks before the rule."""
@@ -148,14 +180,23 @@ def retain(tensor: Tensor, g: Any) -> None:
     tensor._grad = mine if tensor._grad is None else tensor._grad + mine
 
 
-def apply(hooks: Hooks, g: Tensor, spec: Spec | None) -> Tensor:
-    """Pass an adjoint through the hooks of a tensor."""
+def apply(hooks: Hooks, g: Any, spec: Spec | None) -> Any:
+    """Pass an adjoint, or None where none has come, through the hooks of a tensor."""
     for hook in tuple(hooks.values()):
         result = hook(g)
         if result is not None:
+            if g is None:
+                raise _none_error("the gradient", hook)
             assert spec is not None, "tensors have a shape"
             g = _checked(result, spec, hook)
     return g
+
+
+def _none_error(what: str, hook: Hook) -> RuntimeError:
+    return RuntimeError(
+        f"can't replace a None gradient with a non-None value: {what} of hook '{_name(hook)}' is None, so return None "
+        "in its place"
+    )
 
 
 def _replaced(result: Any, gs: Adjoints, hook: Hook) -> Adjoints:
@@ -180,10 +221,7 @@ def _replacement(mine: Any, g: Tensor | None, i: int, hook: Hook) -> Tensor | No
     if mine is None:
         return None
     if g is None:
-        raise RuntimeError(
-            f"can't replace a None gradient with a non-None value: gradient {i} of hook '{_name(hook)}' is None, so "
-            "return None in its place"
-        )
+        raise _none_error(f"gradient {i}", hook)
     return _checked(mine, g._spec, hook)
 
 

@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ..base.row import HANDLE, WIDTH, X, Y
+from ..base.row import HANDLE, OP, PARAMS, WIDTH, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor, Theme
 from ..base.untraced import COUNTS, UNCOUNTED, untraced
-from ..recording.wengert import WengertList, list_of, operands
+from ..recording.recorder import OUTPUT
+from ..recording.wengert import WengertList, list_of, operands, row_of
 from .chain import Chain, Hook, Hung, RemovableHandle, apply
 
 __all__ = ["RemovableHandle", "apply", "chain_of", "chain_of_leaf", "copy_of", "move_retained"]
@@ -43,6 +44,10 @@ def chain_of(handle: int, spec: Spec | None) -> Chain:
                 gc.collect()
                 wengert.prune_hooks()
         found = wengert.hooks.setdefault(copy_of(handle), Chain(spec))
+        row = row_of(handle)
+        if row[OP] == OUTPUT.code and not found.is_output:
+            found.is_output = True
+            chain_of(row[X], None).outputs.append((row[PARAMS][0], found))
     return found
 
 
@@ -90,7 +95,8 @@ class HookMethods(Theme):
     def register_hook(self, hook: Hook) -> RemovableHandle:
         """Call ``hook(grad)`` whenever the gradient with respect to this tensor has been computed.
 
-        The hook may return a tensor that replaces the gradient.  Hooks run in order of registration.
+        The hook may return a tensor that replaces the gradient.  Hooks run in order of registration.  Of an op with
+        several results (`unbind`, `split`, …), the hooks of all run together, with None where there is no gradient.
         Returns a handle whose ``remove()`` takes the hook away.
 
         Raises:

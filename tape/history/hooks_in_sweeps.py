@@ -12,11 +12,12 @@ import numpy as np
 
 from ops.core.bundle import Bundle
 
+from ..base.row import OP, PARAMS, X
 from ..base.tensor import Tensor
-from ..recording.recorder import wrap
-from ..recording.wengert import WengertList, current
+from ..recording.recorder import OUTPUT, wrap
+from ..recording.wengert import WengertList, current, list_of, row_of
 from .chain import Adjoints, Chain
-from .hooks import hooked_leaves
+from .hooks import copy_of, hooked_leaves
 
 
 def surrounded(
@@ -71,9 +72,39 @@ def target_gradient(arrived: Any, g: Any, leads_on: bool) -> Any:
 
 def show_in_vain(wengert: WengertList, handle: int, g: Any) -> None:
     """Let the hooks of an output see its adjoint though it leads to no target, as those of a single output do."""
-    chain, task = wengert.hooks.get(handle), current().task
-    if chain is not None and task is not None and task.roots == (handle,):
+    task = current().task
+    if not wengert.hooks or task is None or task.roots != (handle,):
+        return
+    place = place_among_results(handle)
+    if place is not None:
+        handle, g = place[0], Bundle({place[1]: g})
+    if (chain := wengert.hooks.get(handle)) is not None:
         chain.receive(g)
+
+
+def place_among_results(handle: int) -> tuple[int, int] | None:
+    """Of a result of an op with several, the handle of that, and its number; None of others."""
+    row = row_of(handle)
+    return (copy_of(row[X]), row[PARAMS][0]) if row[OP] == OUTPUT.code else None
+
+
+def hooked_results(targets: Iterable[int]) -> dict[int, tuple[int, int]]:
+    """The targets that are results of an op with several that hooks hang on: by handle, as `place_among_results`.
+
+    These hooks are called together, and leave what such targets get.
+    """
+    found = {k: place_among_results(k) for k in targets if k >= 0 and list_of(k).hooks}
+    return {k: place for k, place in found.items() if place is not None and place[0] in list_of(k).hooks}
+
+
+def take_results(found: dict[int, Any], results: dict[int, tuple[int, int]]) -> None:
+    """Put in place what `hooked_results` have got, out of what was found for their ops."""
+    wholes = {op: found.pop(op, None) for op in {op for op, _ in results.values()}}
+    for k, (op, i) in results.items():
+        found.pop(k, None)
+        whole = wholes[op]
+        if whole is not None and whole[i] is not None:
+            found[k] = whole[i]
 
 
 def last_readers(

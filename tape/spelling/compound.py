@@ -114,14 +114,18 @@ def unfold(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 @adaptor
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts along one axis: so many, of lengths that differ by 1 at most, or cut at the given indices."""
+    """Parts along one axis: so many, of lengths that differ by 1 at most, or cut at the given indices.
+
+    Each is a view of its own, as a slice is; those of `split` are several results of one operation.
+    """
     axis = axis_of(input, dim)
     at = indices_or_sections
     at = array_of(at).tolist() if isinstance(at, Tensor) else at
     if isinstance(at, int):
         short, longer = divmod(input._spec.shape[axis], at)
         at = np.cumsum([short + 1] * longer + [short] * (at - longer))[:-1].tolist()
-    return ops.split(input, indices_or_sections=tuple(at), axis=axis)
+    before = (slice(None),) * axis
+    return tuple([ops.getitem(input, index=(*before, slice(i, j))) for i, j in zip((0, *at), (*at, None))])
 
 
 @method
@@ -353,10 +357,10 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 @function_only
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """Views of ``tensors``, given one by one or in a list, in the shape that they have together."""
+    """``tensors``, given one by one or in a list, in the shape that they have together: views, or as they are."""
     listed = _listed(tensors) or tensors
     shape = broadcast_shapes(*(t._spec.shape for t in listed))
-    return tuple(expand(t, shape) for t in listed)
+    return tuple(t if t._spec.shape == shape else expand(t, shape) for t in listed)
 
 
 @function_only

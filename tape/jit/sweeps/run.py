@@ -292,7 +292,8 @@ class SweepRun:
             self.flags[position] &= ~STOPS
             if self.targets is not None and not self.positions(row):
                 if chain and chain.surrounds() and current().task.passing:
-                    pass_by(chain, counts_of(row), row, self.array(slot, row[SPEC]).copy()[()], False)
+                    g = self.array(slot, row[SPEC]).copy()
+                    pass_by(chain, counts_of(row), row, g if row[SPEC] is None else g[()], False)
                 abandon(work.address)
                 self.run_steps()
                 return
@@ -325,13 +326,16 @@ class SweepRun:
     def call_hooks(self, chain: Chain | None, row: list[Any], slot: int) -> None:
         """Pass the adjoint of a record through its tensor's hooks, and keep it if it is a target."""
         targeted = self.targets is not None and row[HANDLE] in self.targets
-        if row[SPEC] is None or not (chain or targeted):
+        if not (chain or targeted):
             return
         held = self.array(slot, row[SPEC])
-        arrived = g = held.copy()[()]
+        arrived = g = held.copy() if isinstance(held, Bundle) else held.copy()[()]
         if chain:
             g = chain.receive(g)
-            held[...] = g  # also where a hook has changed the tensor it was given
+            if isinstance(held, Bundle):
+                self.arrays[slot] = g
+            else:
+                held[...] = g  # also where a hook has changed the tensor it was given
         if targeted:
             self.found[row[HANDLE]] = target_gradient(arrived, g, bool(self.positions(row)))
 

@@ -25,7 +25,8 @@ from ...recording.numpy_bridge import numpy_error
 from .aliases import DETACHED, check_sure, contiguous, link, memory_of, read, seal, strides_of
 from .narrowing import in_32_bits
 from .reach import has_history, reaches, require_history
-from .trace import NUMBER, Trace, Untraceable, escaped
+from .trace import NUMBER, OUTPUT, Trace, Untraceable, escaped
+from .trace_records import CODE
 from .traced_index import AT_PLACES, basic_key, has_places, view_at
 from .traced_inplace import TracedMemory, known, plain
 from .traced_short_ways import OF_ONE_NUMBER, of_number, operators
@@ -275,6 +276,8 @@ class Traced(TracedMemory):
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         require_history(self._trace, [self._row], "a hook was registered")
+        if self._trace.record(self._row)[0][CODE] == OUTPUT.code:
+            raise Untraceable("a hook was registered on one of several results of an operation, which runs with theirs")
         hooks = self._trace.hooks.setdefault(self._row, {})
         return RemovableHandle(hooks, hook)
 
