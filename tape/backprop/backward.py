@@ -375,8 +375,8 @@ def _pass_through(chain: Chain, leaf: Tensor, box: list[Any]) -> None:
     with _adding:
         _accumulate(leaf, box)
     for hook in tuple(chain.accumulated.values()):
-        if hook(leaf) is not None:
-            raise RuntimeError(
+        if (result := hook(leaf)) is not None:
+            raise (RuntimeError if isinstance(result, Tensor) else TypeError)(
                 "Tensor post accumulate grad hooks should return None: what they return is not used.\nTo change the "
                 "gradient, write to .grad, or use register_hook()."
             )
@@ -394,6 +394,11 @@ def _accumulate(tensor: Tensor, box: list[Any]) -> None:
     new one lies in memory as the leaf does, if that is without gaps, else in rows.
     """
     held = tensor._grad
+    if held is not None and held._spec.shape != tensor._spec.shape:
+        raise RuntimeError(
+            f"the gradient of a tensor of shape {tensor._spec.shape} cannot be added to its .grad, which has shape "
+            f"{held._spec.shape}, as the tensor had when .grad was made.\nSet .grad to None when the shape changes."
+        )
     if isinstance(box[0], Tensor):
         g = box.pop()
         if held is not None:

@@ -245,4 +245,9 @@ def _fit(bar: Any, spec: Any, i: int, title: str) -> Any:
                 f"expected shape compatible with {list(spec.shape)}: that of the input, or one that it expands to."
             )
         bar = ops.sum_to(bar, shape=spec.shape)
+    if bar._spec.complex and not spec.complex:
+        raise RuntimeError(
+            f"Function {title}Backward returned an invalid gradient at index {i} - a {bar.dtype} for an input of dtype "
+            f"{spec.dtype}: return its real part, or what the gradient of a real input is."
+        )
     return in_dtype(bar, spec.dtype)

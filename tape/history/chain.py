@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from ops import REGISTRY
 from ops.core.bundle import Bundle
 
 from ..base.spec import Spec
 from ..base.tensor import Tensor
 from ..recording.recorder import wrap
 
+CLONE = REGISTRY["clone"]
 Hook = Callable[..., Any]
 Hooks = dict[int, Hook]
 Adjoints = tuple[Tensor | None, ...]
@@ -176,7 +178,7 @@ class Chain:
 def retain(tensor: Tensor, g: Any) -> None:
     """Add an adjoint to the ``.grad`` of a tensor that is not a leaf."""
     value = g._data if isinstance(g, Tensor) else g
-    mine = g if isinstance(g, Tensor) and g._node is not None else wrap(np.array(value)[()])
+    mine = CLONE(g) if isinstance(g, Tensor) and g._node is not None else wrap(np.array(value)[()])
     tensor._grad = mine if tensor._grad is None else tensor._grad + mine
 
 

@@ -72,11 +72,14 @@ class LeafMethods(Theme):
 
         Raises:
             RuntimeError: if the tensor is not a leaf, or not of a floating or complex dtype.
+            TypeError: for anything but True and False.
 
         >>> import tape
         >>> tape.ones(2).requires_grad_()
         tensor([1., 1.], requires_grad=True)
         """
+        if type(requires_grad) is not bool:
+            raise TypeError(f"requires_grad_() takes True or False; got {type(requires_grad).__name__}")
         if not self.is_leaf:
             if not requires_grad:
                 raise RuntimeError(
@@ -102,6 +105,8 @@ class LeafMethods(Theme):
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
+        if type(flag) is not bool:
+            raise RuntimeError(f"requires_grad must be a bool: True or False; got {type(flag).__name__}")
         Tensor.requires_grad_(self, flag)
 
     @requires_grad.deleter
