@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -82,15 +83,17 @@ class Chain:
         retained: the tensor whose ``.grad`` keeps what the hooks of the tensor leave of it.
         outputs: of an op with several results, what hangs on these, with their numbers.
         is_output: whether this is such a result, whose hooks are called with those of the others.
+        first: the number of the first hook of the tensor that ever hung here, or a greater one than all.
     """
 
-    __slots__ = ("_hung", "_lent", "is_output", "outputs", "retained", "spec")
+    __slots__ = ("_hung", "_lent", "first", "is_output", "outputs", "retained", "spec")
 
     def __init__(self, spec: Spec | None):
         self.spec = spec
         self.retained: weakref.ref[Tensor] | None = None
         self.outputs: list[tuple[int, Chain]] = []
         self.is_output = False
+        self.first: float = inf
         self._hung: Hung | None = Hung()
         self._lent: weakref.ref[Any] | None = None
 
@@ -145,7 +148,7 @@ class Chain:
     def _receive_parts(self, g: Bundle) -> Bundle:
         """The adjoints of several results after the hooks of these."""
         parts = dict(g.parts)
-        for i, chain in self.outputs:
+        for i, chain in sorted(self.outputs, key=lambda output: output[1].first):
             parts[i] = chain._pass(parts.get(i))
         for i, chain in self.outputs:
             chain._retain(parts[i])

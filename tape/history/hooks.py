@@ -113,7 +113,9 @@ class HookMethods(Theme):
         if not callable(hook):
             raise TypeError(f"register_hook() takes a function of the gradient; got {type(hook).__name__}")
         chain = chain_of_leaf(self) if self.is_leaf else chain_of(self._node, self._spec)
-        return RemovableHandle(chain.hooks, hook)
+        handle = RemovableHandle(chain.hooks, hook)
+        chain.first = min(chain.first, handle.id)
+        return handle
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHandle:
         """Call ``hook(tensor)`` whenever a gradient has been added to this leaf's ``.grad``.

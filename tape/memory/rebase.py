@@ -192,12 +192,21 @@ def follows(view: Tensor) -> bool:
 FOLLOWING = None, SEVERAL
 
 
+def is_counted_with_others(view: Tensor) -> bool:
+    """Whether a view is one of several that had no history when they were made: its base's changes are its own.
+
+    Those with a history do not count them, so that they go on; these have no place in a history that came later.
+    """
+    above = look_of(view)
+    return above is not None and above.bar == SEVERAL and counted_with(view) is base_of(view)
+
+
 def derive(view: Tensor) -> int:
     """Record a view of its base again, past all views between them; its value is there already."""
     above, (base, steps) = look_of(view), path_to(view)
     assert above is not None
     node = operand(base)
-    if above.bar not in FOLLOWING:
+    if above.bar not in FOLLOWING or is_counted_with_others(view):
         return append_barred(node, above, view._spec)
     shown = np.broadcast_to(np.empty((), base._spec.dtype), base._spec.shape)
     for i, (name, params, output) in enumerate(steps):

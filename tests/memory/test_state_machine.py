@@ -238,7 +238,7 @@ class Programs(RuleBasedStateMachine):
     def hook(self, k, factor):
         p = self.pick(k, lambda p: p.node.edges)
         if p is not None:
-            p.tensor.register_hook(lambda g: g * factor)
+            p.tensor.register_hook(lambda g: None if g is None else g * factor)
             p.node.hooks.append(lambda g: g * np.asarray(factor, g.dtype))
 
     @rule(k=WHICH)

@@ -15,6 +15,8 @@ torch = pytest.importorskip("torch")
 VIEWS = {
     "slice": lambda u: u[:3], "view": lambda u: u.view(2, 2), "transposed": lambda u: u.view(2, 2).t(),
     "of a view": lambda u: u[1:][:2], "diagonal": lambda u: u.view(2, 2).diagonal(), "number": lambda u: u[1],
+    "split": lambda u: u.split(2)[1], "unbound": lambda u: u.unbind()[1],
+    "chunk": lambda u: u.view(2, 2).chunk(2, 1)[0],
     "whole": lambda u: u[:], "detached": lambda u: u.detach()[:2], "expanded": lambda u: u[:1].expand(3),
 }  # fmt: skip
 REQUIRING = {
