@@ -89,12 +89,13 @@ def place_among_results(handle: int) -> tuple[int, int] | None:
 
 
 def hooked_results(targets: Iterable[int]) -> dict[int, tuple[int, int]]:
-    """The targets that are results of an op with several that hooks hang on: by handle, as `place_among_results`.
+    """The targets that are results of an op with several, where there are hooks: by handle, as `place_among_results`.
 
-    These hooks are called together, and leave what such targets get.
+    Hooks of results are called together, and leave what such targets get; and those of what the other results lead to
+    are called too.
     """
     found = {k: place_among_results(k) for k in targets if k >= 0 and list_of(k).hooks}
-    return {k: place for k, place in found.items() if place is not None and place[0] in list_of(k).hooks}
+    return {k: place for k, place in found.items() if place is not None}
 
 
 def take_results(found: dict[int, Any], results: dict[int, tuple[int, int]]) -> None:

@@ -169,7 +169,7 @@ ACTIONS = [
 WITHOUT = {
     change: {several},
     change_without_recording: {several},
-    backward_to: {change_without_recording},
+    backward_to: {change, change_without_recording},
     gradients: {hook_of_many},
     second: {hook_of_many},
 }

@@ -157,3 +157,16 @@ def test_a_compiled_function_runs_as_it_is_where_results_have_hooks():
     with pytest.warns(RuntimeWarning, match="one of several results"):
         assert step(tape.ones(2, 2)).tolist() == expected == [[3, 3], [5, 5]]
     assert step(tape.ones(2, 2)).tolist() == expected
+
+
+def test_hooks_of_what_comes_of_another_result_than_the_target():
+    def seen(library):
+        _, zs = several(library, "unbind")
+        events = []
+        other = zs[1] * 2
+        other.register_hook(lambda g: events.append(numbers([g])))
+        total = other.sum() * 3 + zs[0].sum()
+        found = library.autograd.grad(total, [zs[0]], retain_graph=True)
+        return events, numbers(found), numbers(library.autograd.grad(total, zs[:2]))
+
+    assert seen(tape) == seen(torch)
