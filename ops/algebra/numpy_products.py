@@ -190,8 +190,14 @@ def _slide_x(g: Any, x_shape: tuple[int, ...], y: Any, mode: str) -> Any:
 
 
 def _slide_y(g: Any, x: Any, y_shape: tuple[int, ...], mode: str) -> Any:
-    begin = g.shape[0] - y_shape[0] + FIRST[mode](y_shape[0])
-    return getitem(_convolved(x, flip(g)), index=slice(begin, begin + y_shape[0]))
+    """Where y lies along x, and no more: as many sums as y has elements."""
+    if mode == "valid":
+        return slide(x, g, mode="valid")
+    if mode == "same":  # some of the sums of "full"
+        before = FIRST[mode](y_shape[0])
+        zeros = [np.zeros(k, g.dtype) for k in (before, y_shape[0] - 1 - before)]
+        g = cat([zeros[0], g, zeros[1]])
+    return flip(slide(g, x, mode="valid"))
 
 
 slide = general(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -126,6 +125,7 @@ class Derivatives:
     jvp_rule: Callable[..., Any] | None
     chooses: frozenset[int]
     complex: str | bool | None
+    reads_values: bool
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         """Apply the op: whoever traces one of the operands decides, else NumPy does."""
@@ -149,11 +149,6 @@ class Derivatives:
     @property
     def differentiable(self) -> bool:
         return self.joint is not None or any(self.rules)
-
-    @cached_property
-    def reads_values(self) -> bool:
-        """Whether a vjp reads values, of operands or of the result, and not their shapes and the parameters alone."""
-        return not self.needs(range(abs(self.arity))).isdisjoint({*self.operands, "z"})
 
     def rule(self, i: int) -> Rule | None:
         """The rule with respect to operand ``i``."""

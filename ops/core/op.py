@@ -58,6 +58,7 @@ class Op(Derivatives):
         rules: per operand, its `Rule`, or None where the op is constant in that operand.
         joint: one `Rule` for all operands together, in place of `rules`: it gives a sequence with an
             adjoint, or None, for each operand, and is run once for those that are `wanted`.
+        reads_values: whether a vjp reads values, of operands or the result, and not their shapes and parameters alone.
         lane: how a SIMD kernel computes the op (see `ops.core.lane`), or None.
         hints: what else passes and kernels may make use of (see `ops.core.hints`).
         numpy: the NumPy functions that the op answers for.
@@ -114,6 +115,7 @@ class Op(Derivatives):
         self.arity = -1 if self.variadic else len(self.operands)
         self.rules = tuple(r and Rule(r, kind == "elementwise") for r in rules)
         self.joint = joint and Rule(joint, False)
+        self.reads_values = not self.needs(range(abs(self.arity))).isdisjoint({*self.operands, "z"})
         self.jvp_rule = jvp
         self.numpy = (forward, *numpy) if isinstance(forward, np.ufunc) else tuple(numpy)
         self.scipy = (*getattr(forward, "scipy", ()), *scipy)

@@ -206,7 +206,7 @@ def bind(
         forward_of: gives the function that evaluates the op.
     """
     if op.arity == op.outputs == 1 and lift is lift_plain and len(operands) == 1 and type(operands[0]) is Tensor:
-        return _bind_one(op, operands[0], params)
+        return _bind_one(op, operands[0], params, forward_of)
     are_tensors = lift is lift_plain and TENSOR.issuperset(map(type, operands))
     try:
         values = [x._data for x in operands] if are_tensors else [lift(x) for x in operands]
@@ -250,7 +250,7 @@ def bind(
     return made
 
 
-def _bind_one(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
+def _bind_one(op: Op, x: Tensor, params: dict[str, Any], forward_of: Callable[[Op], Callable[..., Any]]) -> Tensor:
     """`bind` for one operand and one result, which is what most calls are."""
     if x._spec.complex and not op.complex:
         raise not_for_complex(op)
@@ -268,7 +268,7 @@ def _bind_one(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
     except KeyError:
         wengert = current()
     spec = SPECS[z.shape, z.dtype]
-    tracked = wengert.recording and ref is not None and spec.inexact and op.rule(0) is not None
+    tracked = wengert.recording and ref is not None and spec.inexact and wanted_operands(op, TRACKED)
     if tracked and not (EVER_INFERRED and stays_out(op, (x,), params, FIRST)):
         keep, keep_z = plan(op, FIRST)
         made = enter(
@@ -285,8 +285,8 @@ def _bind_one(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
 
 
 TENSOR = frozenset({Tensor})
-FIRST = (0,)
-"""The operands that a gradient may flow to, of one."""
+TRACKED, FIRST = (True,), (0,)
+"""Of one operand: that it has a history; and which operands a gradient may flow to, then."""
 
 
 def whole(op: Op, general: Callable[..., Any], lay: Callable[..., Any] | None = None) -> Callable[..., Any]:

@@ -141,3 +141,18 @@ def test_steps_that_may_have_a_gradient_all_count():
     step = 1e-6 * np.eye(4)
     differences = [(np.gradient(f, np.arange(4.0) + e) - np.gradient(f, np.arange(4.0) - e)) / 2e-6 for e in step]
     np.testing.assert_allclose(slope, np.transpose(differences), atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("function", [np.convolve, np.correlate])
+def test_gradients_of_sliding_products_cost_what_the_products_do(function, mode):
+    n, m = 400, 5
+    x, w = RNG.normal(size=n), RNG.normal(size=m)
+    program = tape.record(tape.func.grad(lambda x, w: (function(x, w, mode) ** 2).sum(), argnums=(0, 1)), x, w)
+    largest = max(spec.size for spec in program.listing.specs)
+    assert largest < 3 * n * m
+    for found, k in zip(program(x, w), (0, 1), strict=True):
+        step = RNG.normal(size=(n, m)[k])
+        moved = [[x, w][i] + 1e-20j * step if i == k else [x, w][i] for i in range(2)]
+        slope = (function(moved[0], moved[1].conj() if function is np.correlate else moved[1], mode) ** 2).sum().imag
+        np.testing.assert_allclose(found @ step, slope / 1e-20, rtol=1e-10)
