@@ -26,7 +26,12 @@ class Edge:
 
 
 class Node:
-    """A value, where it came from, and what was asked of its gradient."""
+    """A value, where it came from, and what was asked of its gradient.
+
+    Attributes:
+        together: the results of the operation that it is a result of.
+        watched: whether a hook was ever registered here, or the gradient retained.
+    """
 
     def __init__(self, value: Any, edges: Iterable[Edge] = (), requires: bool = False):
         self.value = np.asarray(value)
@@ -38,6 +43,8 @@ class Node:
         self.hooks: list[Callable[[np.ndarray], np.ndarray]] = []
         self.retains = False
         self.released = False
+        self.together: list[Node] = [self]
+        self.watched = False
 
 
 def sum_to(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

@@ -287,7 +287,6 @@ sort = general(
 )
 
 
-
 def _with_signs(values: Any, indices: Any, theirs: Callable[[], Any]) -> tuple[Any, Any]:
     """Values and their indices, with the values of NumPy's own where zeros of both signs may stand in another order."""
     return (values if values.all() else theirs()), indices
@@ -313,6 +312,8 @@ in_order = _moved(
     "The elements in order along an axis, and indices that they had; zeros of both signs as `np.sort` leaves them.", {},
     lambda s, x, axis: _selected(s, x, s.order(x, axis, alike=True), axis),
 )
+
+
 def _partitioned(x: Any, *, kth: Any, axis: int = -1, kind: Any = "introselect") -> tuple[Any, Any]:
     """By rank: `np.partition` and `np.argpartition` need not leave what lies before and behind in one order."""
     values = np.partition(x, kth, axis, kind)

@@ -204,8 +204,11 @@ class Programs(RuleBasedStateMachine):
         p = self.pick(k, lambda p: p.node.value.ndim > 0 and p.node.value.shape[0] in (2, 3))
         if p is None:
             return
+        nodes: list = []
         for i, part in enumerate(tape.split(p.tensor, 1)):
-            self.keep(part, naive.through(p.node.value[i : i + 1], p.node, lambda a, i=i: a[i : i + 1]))
+            nodes.append(naive.through(p.node.value[i : i + 1], p.node, lambda a, i=i: a[i : i + 1]))
+            nodes[i].together = nodes
+            self.keep(part, nodes[i])
 
     @rule(k=WHICH)
     def sort(self, k):
@@ -240,13 +243,14 @@ class Programs(RuleBasedStateMachine):
         if p is not None:
             p.tensor.register_hook(lambda g: None if g is None else g * factor)
             p.node.hooks.append(lambda g: g * np.asarray(factor, g.dtype))
+            p.node.watched = True
 
     @rule(k=WHICH)
     def retain(self, k):
         p = self.pick(k, lambda p: p.node.edges)
         if p is not None:
             p.tensor.retain_grad()
-            p.node.retains = self.retained = True
+            p.node.retains = p.node.watched = self.retained = True
 
     @rule()
     def scan(self):
@@ -283,8 +287,13 @@ class Programs(RuleBasedStateMachine):
     def run_backward(self, outputs, targets, retain, act, into=False):
         """Run both worlds; `act` runs ours, and gives back adjoints to compare (or None).
 
-        `into` says that gradients are added to the targets: as in PyTorch, they retain theirs from then on.
+        `into` says that gradients are added to the targets: as in PyTorch, they retain theirs from then on.  On the
+        way to one of several results the others are come by as well, which counts where hooks are: that is compared
+        with PyTorch, in `tests.history.test_hooks_of_results`.
         """
+        groups = [p.node.together for p in targets or () if len(p.node.together) > 1]
+        if any(n.watched for group in groups for n in group):
+            return
         gs = [
             np.linspace(1, 2, max(p.node.value.size, 1))[: p.node.value.size].reshape(p.node.value.shape)
             for p in outputs
@@ -303,7 +312,7 @@ class Programs(RuleBasedStateMachine):
             return  # what was released may be for a side that is not asked for: either answer is right
         self.compare_sweeps(outputs, gs, targets)
         for n in wanted if into else ():
-            n.retains = n.retains or bool(n.edges)
+            n.retains = n.watched = n.retains or bool(n.edges)
         bars = naive.backward(nodes, gs, wanted, retain)
         found = act([tape.tensor(g) for g in gs])
         if found is not None:
