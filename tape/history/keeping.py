@@ -21,7 +21,7 @@ from ..recording.recorder import output, wrap
 from ..recording.version import count, count_of
 from ..recording.wengert import current, row_of
 from .hooks import copy_of
-from .propagate import at_leaf
+from .rule_values import at_leaf
 
 if TYPE_CHECKING:
     from ..custom.function import Function

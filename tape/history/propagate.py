@@ -13,7 +13,6 @@ and may have sin, tanh, pow, ... from another library than NumPy.
 from __future__ import annotations
 
 import heapq
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from math import inf
@@ -22,24 +21,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ops import REGISTRY, Op
-from ops.core.bundle import Bundle
 from ops.core.registry import OPS
 
-from ..base.dtypes import float32, is_narrow
+from ..base.dtypes import float32
 from ..base.errors import used_up_error
 from ..base.location import locate
 from ..base.row import CODE, HANDLE, LASTI, OP, PARAMS, SPEC, WIDTH, XV, YV, ZV, X, Y
 from ..base.tensor import Tensor
 from ..recording.halves import SEEING_TO_IT
 from ..recording.leaf import VARIABLES
-from ..recording.packing import Packed, opened
-from ..recording.recorder import CUSTOM, output, plan, user_frame, wrap
+from ..recording.packing import Packed
+from ..recording.recorder import CUSTOM, plan
 from ..recording.wengert import THREAD_SHIFT, WengertList, current, list_of, operands, row_of, spec_of_operand
 from .hooks import WATCHERS, Rules, in_order, watched_rules
 from .hooks_in_sweeps import last_readers, pass_by, show_in_vain, surrounded, target_gradient
+from .rule_values import opened_for, rebuilt, widened
 from .small_parts import LARGE, Contributions, Moved, PartAlone, in_parts
-
-CLONE = REGISTRY["clone"]
 
 Rows = dict[int, list[Any]]
 """Rows by handle, latest first."""
@@ -151,9 +148,9 @@ def _by_its_rules(
         if lacking(op, refs, values, row):
             raise released_error(row)
         if Packed in map(type, values) or type(z) is Packed or type(z) is tuple:
-            values, z = _opened(op, op.needs(positions), refs, values, z, record)
+            values, z = opened_for(op, op.needs(positions), refs, values, z, record)
         if record:
-            values, z = _rebuilt(op, refs, values, z, row)
+            values, z = rebuilt(op, refs, values, z, row)
     dtype, wide = spec and spec.dtype, None
     if (spec is None or spec.narrow) and op.name not in SEEING_TO_IT:
         values, z, g, dtype = tuple(map(widened, values)), widened(z), widened(g), float32
@@ -164,61 +161,6 @@ def _by_its_rules(
         specs[i] = ref._spec if isinstance(ref, Tensor) else (known.get(ref) or row_of(ref))[SPEC]
     found = op.contributions(positions, g, values, z, params, specs, dtype, wide)
     return [(i, refs[i], bar) for i, bar in found]
-
-
-def widened(x: Any) -> Any:
-    """Numbers of 16 bits in 32, so that a rule rounds once, at its end; others as they are.
-
-    Tensors stay in the history, and the adjoints of several results stay together.
-    """
-    if isinstance(x, Bundle):
-        return Bundle({i: widened(part) for i, part in x.parts.items()})
-    if isinstance(x, tuple):
-        return tuple(map(widened, x))
-    dtype = getattr(x, "dtype", None)
-    return REGISTRY["cast"](x, dtype=float32) if dtype is not None and is_narrow(dtype) else x
-
-
-def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """The results of an op with several, as tensors with their place in the history."""
-    return tuple(output(current(), row[HANDLE], i, v, row[CODE], row[LASTI]) for i, v in enumerate(z))
-
-
-def _opened(
-    op: Op, needs: set[str], refs: tuple[Any, ...], values: tuple[Any, ...], z: Any, record: bool
-) -> tuple[tuple[Any, ...], Any]:
-    """The values of a record with those that the rules need got back from where hooks have put them."""
-    needed = ["xs" in needs] * len(values) if op.variadic else [name in needs for name in op.operands]
-    values = tuple([v.open() if n and type(v) is Packed else v for n, v in zip(needed, values)])
-    if record:  # what a hook gives back for a leaf is not the leaf
-        ours = [n and isinstance(ref, Tensor) for n, ref in zip(needed, refs)]
-        values = tuple([at_leaf(ref, v) if mine else v for mine, ref, v in zip(ours, refs, values)])
-    return values, opened(z) if "z" in needs else None
-
-
-def at_leaf(leaf: Tensor, value: Any) -> Tensor:
-    """A tensor of any value whose gradient is the leaf's."""
-    wengert = current()
-    handle = wengert.next()
-    where = wengert.where or user_frame(sys._getframe(1))
-    wengert.extend((handle, CLONE.code, leaf, None, None, None, None, None, leaf._spec, *where))
-    return wrap(value, handle, leaf._spec)
-
-
-def _rebuilt(op: Op, refs: tuple[Any, ...], values: tuple[Any, ...], z: Any, row: list[Any]) -> tuple[Any, Any]:
-    """The values of a record, operands and result, as tensors with their place in the history."""
-    if op.joint is None or not {"xs", *op.operands}.isdisjoint(op.joint.names):
-        values = tuple(_rebuild(ref, v) for ref, v in zip(refs, values))
-    if z is not None:
-        z = wrap(z, row[HANDLE], row[SPEC]) if op.outputs == 1 else _results(row, z)
-    return values, z
-
-
-def _rebuild(ref: Any, value: Any) -> Any:
-    """An operand as a tensor with its place in the history."""
-    if value is None or ref is None or isinstance(value, Tensor):
-        return value
-    return ref if isinstance(ref, Tensor) else wrap(value, ref)
 
 
 PER_RECORD, PER_ELEMENT = 15e-6, 1.5e-9

@@ -24,7 +24,7 @@ from ..base.location import locate
 from ..base.row import CODE, LASTI, OP, X, Y
 from ..base.spec import Spec
 from ..base.tensor import Tensor
-from ..history.propagate import at_leaf
+from ..history.rule_values import at_leaf
 from ..recording.guard import GUARDS, Guarded, Guards
 from ..recording.packing import Packed, PackHooks, pairs_of, with_pair
 from ..recording.recorder import wrap
