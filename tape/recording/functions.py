@@ -118,10 +118,10 @@ class Signature:
         if names is None:
             if self.op.arity != 1 or len(args) > len(self.names) or not all(map(self._has, kwargs)):
                 return None
-            names = self.forms[form] = (*self.names[1 : len(args)], *map(self.rename, kwargs))
+            names = (*self.names[1 : len(args)], *map(self.rename, kwargs))
             if len(set(names)) < len(names):
-                del self.forms[form]
                 return None
+            self.forms[form] = names
         return dict(zip(names, values))
 
     def _has(self, name: str) -> bool:
