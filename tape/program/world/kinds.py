@@ -35,6 +35,7 @@ from .known import (
     is_transparent,
     is_trusted,
     is_written_in_python,
+    may_read_modules,
 )  # fmt: skip
 from .reading import EQUATING
 from .surroundings import Unknown
@@ -173,7 +174,7 @@ def _class(look: Any, kind: type) -> Looked:
     space = look.around.space(mapping_of(kind), kind)
     look.around.facts.append(bases_fact(kind))
     if in_modules(kind.__module__, READS_ALL):
-        look.read_by_name(None)
+        look.read_by_name(None, may_read_modules(kind))
     if is_trusted(kind.__module__) and is_genuine(kind):  # whose code is known
         space.whole = True
     elif is_pythons(file_of(kind)) and is_genuine(kind):

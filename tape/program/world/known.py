@@ -246,6 +246,16 @@ def may_draw(thing: Any) -> bool:
     return in_modules(str(getattr(thing, "__module__", None) or ""), DRAWING)
 
 
+def may_read_modules(thing: Any) -> bool:
+    """Whether a function or class of `READS_ALL` may be given a module: there are no copies and no fields of one.
+
+    Of a protocol a module may be an instance, if it has what that names.
+    """
+    if isinstance(thing, type):
+        return thing is Protocol or bool(vars(thing).get("_is_protocol"))
+    return in_modules(home_of(thing), ("typing",))
+
+
 def reads_by_name(thing: Any) -> bool:
     """Whether a function reads attributes whose names it is told, or all there are."""
     if isinstance(thing, FunctionType):

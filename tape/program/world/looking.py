@@ -34,6 +34,7 @@ from .known import (
     is_trusted,
     is_written_in_python,
     may_draw,
+    may_read_modules,
     named,
     reads_by_name,
 )  # fmt: skip
@@ -71,6 +72,7 @@ class Look:
         around: what was found to be watched.
         by_name: whether attributes are read whose names the code does not tell.
         everywhere: the places that read such; None if it is not known which do.
+        of_modules: those of them that may read such of modules too.
         equates: whether it is asked if things are equal.
         beyond: whether arrays are made of the memory around others.
     """
@@ -80,6 +82,7 @@ class Look:
         around.names.update(NAMES)
         self.by_name = self.equates = self.beyond = False
         self.everywhere: list[Place] | None = []
+        self.of_modules: list[Place] | None = []
         self._constant = {id(x): x for x in constant}
         around.may_draw = bool(self._constant)
         self._sites: dict[str, list[Place]] = {}
@@ -118,8 +121,8 @@ class Look:
             self._found = [(Unknown(None, "more things than can be watched"), None)]
         around.seen = {key: held[0] for key, held in self._seen.items() if type(key) is int} | self._constant
         around.doubts = [Doubt(unknown, self._places(route)) for unknown, route in self._found]
-        if self.by_name:
-            around.doubts += [Doubt(Unknown(module), self.everywhere) for module in self._libraries]
+        if self.of_modules is None or self.of_modules:
+            around.doubts += [Doubt(Unknown(module), self.of_modules) for module in self._libraries]
 
     def _look_into_open(self) -> None:
         """Look at the attributes that are read of anything, until there are no others."""
@@ -244,10 +247,13 @@ class Look:
         """Some attributes of something are unknown."""
         self._found += [(Unknown(thing, f"{named(thing)}.{name}"), name) for name in names]
 
-    def read_by_name(self, places: Iterable[Place] | None) -> None:
-        """Attributes of anything are read at some places, or it is not known where."""
+    def read_by_name(self, places: Iterable[Place] | None, of_modules: bool = True) -> None:
+        """Attributes of anything, or of all but modules, are read at some places, or it is not known where."""
         self.by_name = True
-        self.everywhere = None if places is None or self.everywhere is None else [*self.everywhere, *places]
+        found = None if places is None else list(places)
+        self.everywhere = _together(self.everywhere, found)
+        if of_modules:
+            self.of_modules = _together(self.of_modules, found)
 
     def write_texts(self) -> None:
         """Texts are made, perhaps of arrays, which is done as ``np.set_printoptions`` says."""
@@ -278,7 +284,7 @@ class Look:
         if not is_looked_into(function):
             self.beyond = self.beyond or function.__name__ == "as_strided"
             if in_modules(home, READS_ALL):
-                self.read_by_name(None)
+                self.read_by_name(None, may_read_modules(function))
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))
             return unknown if is_own or is_trusted(home) else Unknown(function)
         self.around.functions.append(function)
@@ -389,6 +395,10 @@ class Look:
         else:
             self.open(self.around.space(vars(module)))
         return None
+
+
+def _together(some: list[Place] | None, others: list[Place] | None) -> list[Place] | None:
+    return None if some is None or others is None else [*some, *others]
 
 
 def surroundings(

@@ -142,6 +142,12 @@ def by_module(x, xp=np):
     return xp.sin(x) * xp.pi
 
 
+@dataclasses.dataclass(frozen=True)
+class Formula:
+    of: typing.Callable[..., typing.Any]
+    constants: tuple[typing.Any, ...] = ()
+
+
 def recursive(x, n=3):
     return x if n == 0 else recursive(x * 2, n - 1)
 
@@ -153,6 +159,7 @@ def inner(k):
 LAYER, PARAMETERS, MODEL, PAIR, SPACE = Layer(), Parameters(), Model(), Pair(1.0, 2.0), types.SimpleNamespace(k=1.0)
 SPARSE, SPLINE = scipy.sparse.csr_matrix(np.eye(3)), scipy.interpolate.CubicSpline(np.arange(4.0), np.arange(4.0) ** 2)
 COMPILED = tape.compile(lambda x: x * 2)
+FORMULA = Formula(lambda xp, x, w: xp.sin(x) * w, (np.arange(3.0),))
 ORDINARY = {
     "global": lambda x: x * FACTOR, "list": lambda x: x * NUMBERS[0], "dict": lambda x: x * NAMED["a"],
     "array": lambda x: x * ARRAY, "array alone": lambda x: x * ARRAY.sum(), "enum": lambda x: x * Color.RED.value,
@@ -166,7 +173,8 @@ ORDINARY = {
     "spline": lambda x: x * float(SPLINE(1.5)), "special": lambda x: x * scipy.special.erf(0.5),
     "solve": lambda x: scipy.linalg.solve(np.eye(3), ARRAY) * x, "context": uses, "raises": raises,
     "class inside": makes_a_class, "match": matches, "import": imports, "module": by_module, "recursive": recursive,
-    "closure": inner(2.0), "compiled": lambda x: COMPILED(x), "partial": functools.partial(operator.mul, 2.0),
+    "module of a formula": lambda x: FORMULA.of(np, x, *FORMULA.constants), "closure": inner(2.0),
+    "compiled": lambda x: COMPILED(x), "partial": functools.partial(operator.mul, 2.0),
     "reduce": lambda x: functools.reduce(operator.add, [x, x]), "math": lambda x: x * math.sin(1.0),
     "itertools": lambda x: sum(a * b for a, b in itertools.product([1, 2], [3, 4])) * x,
     "generator": lambda x: sum(v for v in (x * k for k in range(3))), "getattr": lambda x: x * getattr(SPACE, "k"),
@@ -189,6 +197,42 @@ def test_ordinary_programs_stay_compiled(name):
         assert_allclose(fast(X), expected)
     assert not fast.statistics().eager
     assert fast.statistics().replays >= 2
+
+
+@typing.runtime_checkable
+class Marked(typing.Protocol):
+    mark: float
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda module, name: getattr(module, name, 2.0),
+        lambda module, name: vars(module).get(name, 2.0),
+        lambda module, name: 3.0 if isinstance(module, Marked) else 2.0,
+        lambda module, name: 3.0 if typing.get_type_hints(Holder(module)) else 2.0,
+    ],
+    ids=["getattr", "vars", "protocol", "hints"],
+)
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+def test_what_is_read_of_a_module_beside_a_dataclass(read, monkeypatch):
+    fast = tape.compile(lambda x, name: x * read([np][0], name) * FORMULA.constants[0])
+    for _ in range(3):
+        assert_array_equal(fast(X, "mark"), 2 * X * np.arange(3.0))
+    monkeypatch.setattr(np, "mark", 3.0, raising=False)
+    monkeypatch.setattr(np, "__annotations__", {"mark": float}, raising=False)
+    assert_array_equal(fast(X, "mark"), 3 * X * np.arange(3.0))
+
+
+class Holder:
+    """Shows what a module says of its types as its own."""
+
+    def __init__(self, module):
+        self.module = module
+
+    @property
+    def __annotations__(self):
+        return getattr(self.module, "__annotations__", {})
 
 
 def test_the_warning_names_the_line_and_the_ways_out():
