@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import array
 import collections
+import ctypes
 import gc
 import itertools
+import sys
 from collections.abc import Callable
 from operator import is_
 from types import CodeType, FunctionType, GetSetDescriptorType, MappingProxyType, MethodType
@@ -18,8 +20,8 @@ from ...numpy.doors import _door, _method
 
 PLAIN = (int, float, complex, str, bytes)
 MISSING = type("Missing", (), {"__repr__": lambda self: "nothing"})()
-CHUNK = 1 << 18
-"""Bytes that are compared at a time."""
+SMALL, CHUNK = 1 << 12, 1 << 18
+"""Bytes up to which a copy is compared rather than the memory, and that NumPy compares at a time."""
 
 
 def is_frozen(array: Any) -> bool:
@@ -34,13 +36,29 @@ def is_frozen(array: Any) -> bool:
 def same_bytes(array: np.ndarray, copy: np.ndarray) -> bool:
     """Whether an array holds the bytes of a copy, which is in row-major order."""
     now = np.ascontiguousarray(array)
-    if now.nbytes <= 4096:
-        return now.tobytes() == copy.tobytes()
+    if now.nbytes != copy.nbytes:
+        return False
+    return now.tobytes() == copy.tobytes() if now.nbytes <= SMALL else COMPARE(now, copy)
+
+
+def _by_chunks(now: np.ndarray, copy: np.ndarray) -> bool:
+    """`same_bytes` of arrays without gaps, by NumPy."""
     x, y = (a.reshape(-1).view(np.uint8) for a in (now, copy))
-    if x.nbytes % 8 == 0 and x.ctypes.data % 8 == 0:
-        x, y = x.view(np.uint64), y.view(np.uint64)
-    step = CHUNK // x.itemsize
-    return all(bool((x[k : k + step] == y[k : k + step]).all()) for k in range(0, len(x), step))
+    return all(bool((x[k : k + CHUNK] == y[k : k + CHUNK]).all()) for k in range(0, len(x), CHUNK))
+
+
+def _comparison() -> Callable[[np.ndarray, np.ndarray], bool]:
+    """`same_bytes` of arrays without gaps, which are of the same size, by C's ``memcmp`` where that is found."""
+    try:
+        memcmp = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None).memcmp
+    except (OSError, AttributeError):
+        return _by_chunks
+    memcmp.argtypes = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
+    memcmp.restype = ctypes.c_int
+    return lambda now, copy: memcmp(now.ctypes.data, copy.ctypes.data, now.nbytes) == 0
+
+
+COMPARE = _comparison()
 
 
 def content_of(cell: Any) -> Any:
