@@ -10,7 +10,7 @@ from __future__ import annotations
 from .kernel_functions import KernelFunction, Shared
 from .lines import F
 from .loop import BlockSum, loop_text, total_text
-from .task import COUNT, HEADER, OF_ROWS, SIZE, KernelTask
+from .task import COUNT, HEADER, OF_ROWS, OF_SHORT_ROWS, SIZE, KernelTask
 from .vector_functions import WRITTEN_OUT
 
 SHORT = 150
@@ -59,9 +59,10 @@ class KernelWriter:
         name = f"llvm.vector.reduce.fadd.v{self.width}f{self.task.bits}"
         if self.width > 1:
             shared.declare(f"declare {shared.real} @{name}({shared.real}, {shared.types[F]})")
-        divisor = {"mean": SIZE, "mean of rows": COUNT}.get(output.how)
-        element = "%block" if output.how in OF_ROWS else str(output.offset)
+        of_rows = output.how in OF_ROWS
+        divisor = (COUNT if of_rows else SIZE) if output.how.startswith("mean") else None
+        element = "%block" if of_rows else str(output.offset)
         return total_text(
             k, shared.real, shared.types[F], n, name if self.width > 1 else None, divisor,
-            HEADER + output.memory, element,
+            HEADER + output.memory, element, output.how in OF_SHORT_ROWS,
         )  # fmt: skip

@@ -181,12 +181,17 @@ MEAN = """\
 
 
 def total_text(
-    k: int, real: str, type_: str, n: int, reduce: str | None, divisor: int | None, word: int, element: str
-) -> str:
-    """The lines that write the sum of an accumulator, or that over the number in a word of the table, the mean."""
+    k: int, real: str, type_: str, n: int, reduce: str | None, divisor: int | None, word: int, element: str,
+    in_order: bool,
+) -> str:  # fmt: skip
+    """The lines that write the sum of an accumulator, or that over the number in a word of the table, the mean.
+
+    Its lanes are added in any order, or `in_order`.
+    """
     value, whole = f"%lanes{k}", []
     if reduce is not None:
-        whole.append(f"  %total{k} = call reassoc {real} @{reduce}({real} -0.0, {type_} {value})")
+        how = "" if in_order else "reassoc "
+        whole.append(f"  %total{k} = call {how}{real} @{reduce}({real} -0.0, {type_} {value})")
         value = f"%total{k}"
     if divisor is not None:
         whole.append(MEAN.format(k=k, word=divisor, real=real, value=value))

@@ -19,7 +19,9 @@ SIZE is of how many elements a mean is taken, whatever part of them the kernel g
 code: rows that grow from step to step have one kernel.
 """
 
-OF_ROWS = ("sum of rows", "mean of rows")
+OF_SHORT_ROWS = ("sum of short rows", "mean of short rows")
+"""Sums of so few elements that they are added one after the other, as NumPy does."""
+OF_ROWS = ("sum of rows", "mean of rows", *OF_SHORT_ROWS)
 SUMS = ("sum", "mean", *OF_ROWS)
 OF_COLUMNS = "sum of columns"
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops.core.lane import Scalar
+from ops.core.lane import Math, Scalar
 from ops.core.registry import OPS
 
 from ...base.rooms import opened
@@ -19,8 +19,11 @@ from ...jit.emission.task import OF_COLUMNS
 from ..recorded.listing import Listing, by_code, distinct, number_of
 from ..recorded.trace import CONSTANT, NUMBERS
 
-LEAST = 16
-"""Sums of shorter rows are no part of a kernel."""
+LEAST, LEAST_COLUMNS, LEAST_CALLS = 3, 8, 16
+"""Sums of shorter rows are no part of a kernel, nor those of columns in shorter rows, nor where functions are called:
+what is left of a row beside full vectors takes as long as a vector."""
+IN_ORDER = 8
+"""Elements of shorter rows are added one after the other."""
 MOST_SUMMED = 1 << 18
 """Nor those along other axes than the last of more elements: several threads cannot share such a kernel."""
 _KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2}
@@ -126,6 +129,12 @@ def _scalar(count: int) -> np.ndarray:
     return by_code(isinstance(op.lane, Scalar) for op in OPS[:count])
 
 
+@cache
+def calling(count: int) -> np.ndarray:
+    """By opcode, whether a kernel calls a function for an op."""
+    return by_code(isinstance(op.lane, (Math, Scalar)) for op in OPS[:count])
+
+
 def lanes(count: int) -> np.ndarray:
     """By opcode, whether a kernel can evaluate an op."""
     return _ops(count)[0]
@@ -198,13 +207,24 @@ def by_rows(listing: Listing) -> np.ndarray:
     """
     found = np.zeros(len(listing), dtype=np.bool_)
     codes, part = listing.code, _ops(len(OPS))[3]
+    called = None
     for k in np.flatnonzero((codes >= 0) & (part[codes] == _grouping().TOTAL)).tolist():
         x, z = listing.spec_of(listing.operands(k)[0]), listing.spec_of(k)
         if x is None or z is None or x.ndim < 2 or x.shape[-1] < LEAST:
             continue
+        if x.shape[-1] < LEAST_CALLS:
+            called = _calling_shapes(listing) if called is None else called
+            if x.shape in called:
+                continue
         found[k] = 1 < z.size == x.size // x.shape[-1] and _over_last(listing.parameters(k), x.shape)
         found[k] |= _sums_columns(listing, k)
     return found
+
+
+def _calling_shapes(listing: Listing) -> set[tuple[int, ...]]:
+    """The shapes of results for which a kernel calls functions."""
+    specs = set(listing.spec[calling(len(OPS))[listing.code]].tolist())
+    return {listing.specs[i].shape for i in specs if i >= 0}
 
 
 def _sums_columns(listing: Listing, k: int) -> bool:
@@ -212,7 +232,7 @@ def _sums_columns(listing: Listing, k: int) -> bool:
     op, x, z = listing.op(k), listing.spec_of(listing.operands(k)[0]), listing.spec_of(k)
     if op is None or x is None or z is None or op.hints.motion == "average":
         return False
-    if x.ndim < 2 or x.size > MOST_SUMMED:
+    if x.ndim < 2 or x.size > MOST_SUMMED or x.shape[-1] < LEAST_COLUMNS:
         return False
     if z.dtype != x.dtype or not 1 < z.size < x.size:
         return False
@@ -293,7 +313,10 @@ def _how(listing: Listing, k: int, role: np.ndarray, g: Any) -> str:
     if _sums_columns(listing, k):
         return OF_COLUMNS
     how, result = "mean" if op.hints.motion == "average" else "sum", listing.spec_of(k)
-    return how if result is not None and result.size == 1 else f"{how} of rows"
+    if result is not None and result.size == 1:
+        return how
+    x = listing.spec_of(listing.operands(k)[0])
+    return f"{how} of short rows" if x is not None and x.shape[-1] < IN_ORDER else f"{how} of rows"
 
 
 def _truths(listing: Listing) -> np.ndarray:

@@ -15,14 +15,13 @@ after another overlap.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
-from ops.core.lane import Math, Scalar
 from ops.core.registry import OPS
 
-from ...recorded.listing import Listing, by_code, prune
+from ...recorded.listing import Listing, prune
+from ..groups import calling
 from .column_records import ColumnRecords, NoColumns, TooMany
 from .column_rules import ColumnRules
 
@@ -85,7 +84,7 @@ def in_depth(listing: Listing) -> Listing:
 
     As they are where functions are called.
     """
-    if _calling(len(OPS))[listing.code].any():
+    if calling(len(OPS))[listing.code].any():
         return listing
     order = _order(listing)
     place = np.empty(len(listing), dtype=np.int64)
@@ -95,12 +94,6 @@ def in_depth(listing: Listing) -> Listing:
     args = listing.args[np.repeat(listing.first[order] - first[:-1], counts) + np.arange(first[-1])]
     columns = {name: getattr(listing, name)[order] for name in ("code", "param", "spec", "line")}
     return replace(listing, **columns, first=first, args=place[args], outputs=place[listing.outputs])
-
-
-@cache
-def _calling(count: int) -> np.ndarray:
-    """By opcode, whether a kernel calls a function for an op."""
-    return by_code(isinstance(op.lane, (Math, Scalar)) for op in OPS[:count])
 
 
 def _order(listing: Listing) -> np.ndarray:
