@@ -8,7 +8,6 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..recorded.large.later import Later
 from ..recorded.listing import distinct
 from ..recorded.stretches import LEAST, RECORDS, stretches
 from ..recorded.trace import CONSTANT, Trace
-from ..recorded.trace_records import WIDTH
+from ..recorded.trace_records import EXTRA, WIDTH, X, Y
 from ..recorded.traced import Traced, traced
 from .pieces import Piece, Pieces
 
@@ -261,8 +260,8 @@ class AdjointLoop:
         operands[:, chosen] = self.args[number - k, mapping.columns[chosen]]
         known = [trace.values[end - m + i] if row[0] < 0 else None for i, row in enumerate(rows)]
         specs = [row[3] for row in rows]
-        for numbers in operands.tolist():
-            trace.extend(_words(rows, numbers))
+        trace.extend(_words(rows, operands))
+        for _ in range(rounds):
             trace.values += [Later(spec) if value is None else value for value, spec in zip(known, specs)]
         for done in range(rounds):
             for guard in told:
@@ -326,18 +325,18 @@ def _alike(one: tuple[Any, ...], other: tuple[Any, ...], trace: Trace) -> bool:
     )
 
 
-def _words(rows: Any, numbers: list[int]) -> Iterator[Any]:
-    """The fields of records whose operands have these numbers."""
-    at = 0
-    for code, operands, params, spec, line, x in rows:
-        n = len(operands)
-        if code < 0:
-            yield from (code, x, -1, None, spec, *line)
-        elif params is not None:
-            yield from (code, -1, -1, (tuple(numbers[at : at + n]), params), spec, *line)
-        else:
-            yield from (code, numbers[at], numbers[at + 1] if n > 1 else -1, None, spec, *line)
-        at += n
+def _words(rows: Any, operands: np.ndarray) -> list[Any]:
+    """The fields of the records of rounds, whose operands have these numbers, a row of them for each round."""
+    once = [field for code, _, _, spec, line, x in rows for field in (code, x, -1, None, spec, *line)]
+    words, at = once * len(operands), 0
+    for i, (code, mine, params, *_) in enumerate(rows):
+        given, at = operands[:, at : at + len(mine)], at + len(mine)
+        if params is not None:
+            words[i * WIDTH + EXTRA :: len(once)] = [(tuple(numbers), params) for numbers in given.tolist()]
+        elif code >= 0:
+            for field, numbers in zip((X, Y), given.T.tolist()):
+                words[i * WIDTH + field :: len(once)] = numbers
+    return words
 
 
 def _numbers(g: Any) -> Any:
