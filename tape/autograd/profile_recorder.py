@@ -29,6 +29,7 @@ from ..jit.sweeps.records import steps_by_record
 from ..program.compiled import CompiledFunction
 from ..program.recorded_program import Program
 from ..recording import halves
+from ..recording.indexing import has_parts
 from ..recording.recorder import bind, forward_of, user_frame
 from ..recording.short_ways import SHORT
 from ..recording.wengert import current, op_of
@@ -223,7 +224,7 @@ class Recorder(Watcher):
         return timed
 
     def of_item(self, getitem: Callable[..., Any]) -> Callable[..., Any]:
-        """Reading by one integer, timed; other indices are timed as the ops that they are."""
+        """Reading by one integer or slice, timed; other indices are timed as the ops that they are."""
 
         def timed(x: Any, index: Any) -> Any:
             wengert = current()
@@ -233,8 +234,9 @@ class Recorder(Watcher):
             try:
                 return getitem(x, index)
             finally:
-                if type(index) is int:
-                    self.note("aten::select", FUNCTION, (start, perf_counter_ns()), places, (x,), number=number)
+                if type(index) is int or (type(index) is slice and has_parts(x)):
+                    name = "aten::select" if type(index) is int else "aten::getitem"
+                    self.note(name, FUNCTION, (start, perf_counter_ns()), places, (x,), number=number)
                 wengert.where = before
 
         return timed

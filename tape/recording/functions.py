@@ -16,7 +16,7 @@ import ops
 from ops import REGISTRY, Op
 from ops.algebra.sparse import is_sparse, times, times_from_left
 from ops.core.arguments import argument_names, arguments_of
-from ops.core.axis_order import AS_COMPUTED
+from ops.core.axis_order import AS_COMPUTED, ROWS
 from ops.core.differentiate import dtype_of
 
 from ..base.signatures import signature_of, signature_of_short, signed
@@ -309,7 +309,9 @@ def _general(op: Op, is_reflected: bool = False, as_operands: bool = True) -> Ca
         product = sparsely.get((is_reflected, op.name))
         return product(self, other) if product is not None and is_sparse(other) else NotImplemented
 
-    return apply
+    if is_reflected or not as_operands or op.params or op.arity != 2 or op.outputs != 1 or op.lies != ROWS:
+        return apply
+    return binary(op, beyond=apply)
 
 
 def _forward(op: Op) -> Callable[..., Any]:

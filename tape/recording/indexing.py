@@ -11,15 +11,15 @@ import numpy as np
 
 import ops
 
-from ..base.spec import spec, spec_of
+from ..base.spec import SPECS, spec, spec_of
 from ..base.tensor import Face, Narrow, Tensor, Theme
 from .inference import alike
 from .laying import is_array, laid_as_picked
 from .recorder import LARGE, getframe, new, user_frame
-from .views import WATCH, is_row, views_of
+from .views import WATCH, is_row, place_among, views_of
 from .wengert import EVER_INFERRED, LISTS, current
 
-SELECT = ops.select.code
+SELECT, GETITEM = ops.select.code, ops.getitem
 NUMBER = spec((), np.dtype(np.float64))
 float64 = np.float64
 
@@ -54,6 +54,8 @@ class IndexMethods(Theme):
         (tensor([3., 5.]), tensor([1., 2.]))
         """
         if type(index) is not int:
+            if type(index) is slice and has_parts(self):
+                return _part(self, index)
             z = self._read(index)
             is_settled = z._spec.ndim < 2 or getattr(z, "_of", None) is not None  # or a view
             return z if is_settled else laid_as_picked(z, self, index)
@@ -116,6 +118,34 @@ class IndexMethods(Theme):
         except LayeredIndex as layered:
             return layered.read(self, index)
         return ops.getitem(self, index=plain)
+
+
+def has_parts(x: Tensor) -> bool:
+    """Whether slices of a tensor are read on the short way."""
+    return type(x) is Tensor and bool(x._spec.shape) and not EVER_INFERRED
+
+
+def _part(x: Tensor, index: slice) -> Tensor:
+    """``x[index]`` for a slice of a plain tensor with axes: `bind` and `attach` with all worked out beforehand."""
+    wengert = current()
+    result = new(Tensor)
+    result._data = z = x._data[index]
+    result._spec = spec = SPECS[z.shape, z.dtype]
+    ref = x._node
+    recorded = wengert.recording
+    if recorded and ref is not None:
+        result._node = handle = wengert.next()
+        where = wengert.where or user_frame(getframe(2))
+        ref = x if ref is True else ref
+        wengert.extend((handle, GETITEM.code, ref, None, None, None, None, (index,), spec, *where))
+        if spec.nbytes > LARGE:
+            wengert.account(spec.nbytes)
+        if handle > wengert.limit:
+            wengert.scan()
+    else:
+        result._node = None
+    place_among(result, x, (x, GETITEM, {"index": index}, recorded, None))
+    return result
 
 
 PLAIN: frozenset[type] = frozenset({Tensor, Narrow})

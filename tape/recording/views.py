@@ -286,11 +286,17 @@ def attach(
             return view
     elif op.view is not True and not _gives_view(op, params):
         return view
-    view._of = parent, op, params, recording, output
-    if parent._readonly:
-        view._readonly = True
     if output is not None and view._node is not None:
         view._versions = [0]  # PyTorch counts the changes of each of several views apart
+    place_among(view, parent, (parent, op, params, recording, output))
+    return view
+
+
+def place_among(view: Tensor, parent: Tensor, of: tuple[Tensor, Op, dict[str, Any], bool, int | None]) -> None:
+    """Let a tensor be one of the views of a parent, made of it in this way (see `attach`)."""
+    view._of = of
+    if parent._readonly:
+        view._readonly = True
     if hasattr(parent, "_of"):
         parent = look_of(view).parent  # type: ignore[union-attr]  # a long chain of views is shortened as it grows
     try:
@@ -299,7 +305,6 @@ def attach(
         views = view._among = views_of(parent)
     if WATCH.on:
         views.note(view)
-    return view
 
 
 def _gives_view(op: Op, params: dict[str, Any]) -> bool:
