@@ -20,5 +20,7 @@ def ufunc_of(op: Any) -> np.ufunc | None:
         import scipy.special
 
         found = getattr(scipy.special, named[0])
-        return found if isinstance(found, np.ufunc) else None
+        if not isinstance(found, np.ufunc):  # a function around one, such as `zeta` of two numbers
+            found = getattr(getattr(scipy.special, "_ufuncs", None), f"_{named[0]}", None)
+        return found if isinstance(found, np.ufunc) and found.nin == op.arity else None
     return None

@@ -51,9 +51,9 @@ def corrected(z: Any, x: Any, *parts: tuple[Callable[[Any], Any], Callable[[Any]
     return z[()]
 
 
-def _past_two(t: Any) -> Any:
-    """log Γ(2 + t) for |t| ≤ ½."""
-    y = np.zeros_like(t)
+def past_two(t: Any) -> Any:
+    """log Γ(2 + t) for |t| ≤ ½, of an array or of what stands for one."""
+    y: Any = 0.0
     for c in reversed(SERIES):
         y = c - t * y
     return t * (ONE_LESS_EULER + t * y)
@@ -63,8 +63,8 @@ def lgamma(x: Any) -> Any:
     """log |Γ(x)|; beside 1 and 2, where it is 0, by its series there."""
     return corrected(
         special("gammaln")(x), x,
-        (lambda x: np.abs(x - 2.0) <= 0.5, lambda x: _past_two(x - 2.0)),
-        (lambda x: np.abs(x - 1.0) < 0.5, lambda x: _past_two(x - 1.0) - np.log1p(x - 1.0)),
+        (lambda x: np.abs(x - 2.0) <= 0.5, lambda x: past_two(x - 2.0)),
+        (lambda x: np.abs(x - 1.0) < 0.5, lambda x: past_two(x - 1.0) - np.log1p(x - 1.0)),
     )  # fmt: skip
 
 

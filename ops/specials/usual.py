@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,12 @@ import numpy as np
 from ..core.domain import POSITIVE, REAL, UNIT, Interval
 from ..core.hints import Hints
 from ..core.lane import Math, Via
-from ..core.op import HOLOMORPHIC, composite, elementwise, ready
+from ..core.op import HOLOMORPHIC, Op, composite, elementwise, ready
+from ..core.registry import REGISTRY
 from ..pointwise.arithmetic import square
-from ..pointwise.comparison import eq, gt, isinf, le, logical_and, logical_not, lt
-from ..pointwise.elementary import cos, exp, exp2, log, log1p, negated, sigmoid, sin
-from ..pointwise.selection import abs, maximum, relu, sign, where
+from ..pointwise.comparison import eq, gt, isinf, le, logical_and, logical_not, lt, ne
+from ..pointwise.elementary import cos, exp, exp2, log, log1p, negated, sigmoid, sin, tan
+from ..pointwise.selection import abs, maximum, relu, rint, sign, where
 from . import accurate
 from .scipys import scipy_function
 
@@ -46,18 +48,63 @@ erfinv = elementwise(
     doc="Inverse of the error function on (−1, 1).",
 )
 
+
+
+def _uncorrected(name: str, rule: Callable[..., Any], domain: Interval) -> Op:
+    """A function of SciPy's as it is, which compiled programs correct by other records."""
+    return elementwise(
+        f"uncorrected_{name}", lambda x: accurate.special(name)(x), rule, domain=(domain,),
+        hints=Hints(steps=lambda s, x: s.ufunc(accurate.special(name), [x])),
+        doc=f"`scipy.special.{name}` as SciPy computes it, which `ops.specials.accurate` corrects.",
+    )  # fmt: skip
+
+
+_gammaln = _uncorrected("gammaln", lambda x: digamma(x), POSITIVE)
+_psi = _uncorrected("psi", lambda x: polygamma(x, n=1), POSITIVE)
+
+
+def _lgamma_by_records(x: Any) -> Any:
+    """`accurate.lgamma`."""
+    z = _gammaln(x)
+    if x.dtype != np.float64:
+        return z
+    past_two, past_one = x - 2.0, x - 1.0
+    near_two, near_one = le(abs(past_two), 0.5), lt(abs(past_one), 0.5)
+    past_one = where(near_one, past_one, 0.0)
+    series = accurate.past_two(where(near_one, past_one, where(near_two, past_two, 0.0)))
+    return where(near_one, series - log1p(past_one), where(near_two, series, z))
+
+
+def _digamma_by_records(x: Any) -> Any:
+    """`accurate.digamma`."""
+    if x.dtype != np.float64:
+        return _psi(x)
+    beside = x - rint(x)
+    turned = logical_and(lt(x, -1.0), ne(beside, 0.0))
+    z = _psi(where(turned, 1.0 - x, x))
+    return where(turned, z - PI / tan(PI * where(turned, beside, 0.25)), z)
+
+
 lgamma = elementwise(
     "lgamma", accurate.lgamma, lambda x: digamma(x), scipy=("gammaln",), domain=(POSITIVE,),
-    doc="Logarithm of the absolute value of the gamma function.",
+    hints=Hints(made_of=_lgamma_by_records), doc="Logarithm of the absolute value of the gamma function.",
 )
 
 digamma = elementwise(
     "digamma", accurate.digamma, lambda x: polygamma(x, n=1), scipy=("psi", "digamma"), domain=(POSITIVE,),
-    doc="Logarithmic derivative of the gamma function.",
+    hints=Hints(made_of=_digamma_by_records), doc="Logarithmic derivative of the gamma function.",
 )
+
+
+def _polygamma_by_records(x: Any, n: int) -> Any:
+    if n < 1 or x.dtype != np.float64:
+        return None
+    return (-1.0) ** (n + 1) * math.gamma(n + 1.0) * REGISTRY["special_zeta"](n + 1.0, x)
+
 
 polygamma = elementwise(
     "polygamma", _polygamma, lambda x, n: polygamma(x, n=n + 1), domain=(Interval(0.5, 4.0),),
+    hints=Hints(made_of=_polygamma_by_records),
     doc="The n-th derivative of `digamma`, for n ≥ 1.",
 )
 
@@ -179,14 +226,43 @@ erfcx = elementwise(
     domain=(REAL,), doc="Scaled complementary error function: z = exp(x²) erfc(x).",
 )
 
+
+
+def _bell_by_records(x: Any, scale: float) -> Any:
+    near = rint(x * accurate.FINE) / accurate.FINE
+    return exp(-scale * near * near) * exp(-scale * (x - near) * (x + near))
+
+
+_ndtr = _uncorrected("ndtr", lambda x: exp(-0.5 * square(x)) / SQRT_TWO_PI, REAL)
+_log_ndtr = _uncorrected("log_ndtr", lambda x: 0.7978845608028654 / erfcx(x * -0.7071067811865476), REAL)
+
+
+def _ndtr_by_records(x: Any) -> Any:
+    """`accurate.ndtr`."""
+    if x.dtype != np.float64:
+        return _ndtr(x)
+    in_tail = logical_and(lt(x, -1.0), gt(x, -accurate.FAR))
+    tail = where(in_tail, x, -1.0)
+    return where(in_tail, 0.5 * _bell_by_records(tail, 0.5) * erfcx(-accurate.SQRT_HALF * tail), _ndtr(x))
+
+
+def _log_ndtr_by_records(x: Any) -> Any:
+    """`accurate.log_ndtr`."""
+    if x.dtype != np.float64:
+        return _log_ndtr(x)
+    in_tail = gt(x, 1.0)
+    return where(in_tail, log1p(-_ndtr_by_records(where(in_tail, -x, -1.0))), _log_ndtr(x))
+
+
 ndtr = elementwise(
     "ndtr", accurate.ndtr, lambda x: exp(-0.5 * square(x)) / SQRT_TWO_PI, node="SpecialNdtrBackward0",
-    scipy=("ndtr",), domain=(REAL,), doc="Distribution function of the normal distribution.",
+    scipy=("ndtr",), domain=(REAL,), hints=Hints(made_of=_ndtr_by_records),
+    doc="Distribution function of the normal distribution.",
 )
 
 log_ndtr = elementwise(
     "log_ndtr", accurate.log_ndtr, lambda x: 0.7978845608028654 / erfcx(x * -0.7071067811865476),
-    node="SpecialLogNdtrBackward0", scipy=("log_ndtr",), domain=(REAL,),
+    node="SpecialLogNdtrBackward0", scipy=("log_ndtr",), domain=(REAL,), hints=Hints(made_of=_log_ndtr_by_records),
     doc="Logarithm of `ndtr`, accurate in the left tail.",
 )
 
