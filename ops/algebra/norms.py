@@ -48,12 +48,14 @@ def _slope(x: Any, z: Any, ord: float, axis: Axis) -> Any:
 
 
 def _root_of_sum(x: Any, ord: float, axis: Axis, keepdims: bool) -> Any:
-    """`_vector_norm` in ops, for the usual orders."""
+    """`_vector_norm` in ops; not of order 0, which counts."""
     if ord == 2:
         return sqrt(sum(dot_part(x, x), axis=axis, keepdims=keepdims))
     if ord == 1:
         return sum(abs(x), axis=axis, keepdims=keepdims)
-    return amax(abs(x), axis=axis, keepdims=keepdims) if ord == float("inf") else None
+    if ord in (float("inf"), -float("inf")):
+        return (amax if ord > 0 else amin)(abs(x), axis=axis, keepdims=keepdims)
+    return sum(abs(x) ** float(ord), axis=axis, keepdims=keepdims) ** (1.0 / ord) if ord else None
 
 
 def _vector_norm_jvp(x: Any, z: Any, x_dot: Any, ord: float, axis: Any, keepdims: bool) -> Any:

@@ -170,10 +170,23 @@ def _nan_to_num(x: Any, *, copy: bool = True, nan: Any = 0.0, posinf: Any = None
     return np.nan_to_num(x, True, 0.0 if nan is None else nan, posinf, neginf)
 
 
+def _nan_to_num_by_records(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    """`np.nan_to_num` of real numbers in ops, by plain numbers."""
+    limits = np.finfo(x.dtype)
+    nan = 0.0 if nan is None else nan
+    posinf, neginf = limits.max if posinf is None else posinf, limits.min if neginf is None else neginf
+    if not NUMBERS.issuperset(map(type, (nan, posinf, neginf))):
+        return None
+    finite = where(eq(x, np.inf), float(posinf), where(eq(x, -np.inf), float(neginf), x))
+    return where(isnan(x), float(nan), finite)
+
+
+NUMBERS = frozenset({float, int, np.float64, np.float32})
+
 nan_to_num = elementwise(
     "nan_to_num", _nan_to_num,
     lambda g, x: where(isfinite(x), g, 0.0),
-    numpy=(np.nan_to_num,), domain=(REAL,),
+    numpy=(np.nan_to_num,), domain=(REAL,), hints=Hints(made_of=_nan_to_num_by_records),
     doc="nan and infinities replaced by numbers, which are constants.  The result is always a copy.",
 )
 

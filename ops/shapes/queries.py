@@ -9,6 +9,8 @@ import numpy as np
 from ..core.batching import along, dynamic_by, elementwise, for_all_lanes, like
 from ..core.hints import Hints
 from ..core.op import plain
+from ..pointwise.comparison import eq, isfinite, isnan, le, logical_and, logical_or
+from ..pointwise.selection import abs
 
 argmax = plain(
     "argmax", lambda x, *, axis=None, keepdims=False: np.argmax(x, axis=axis, keepdims=keepdims),
@@ -72,19 +74,36 @@ anywhere = plain(
     What depends on the answer must be right for the lanes where the case does not occur, too.
     """,
 )
+
+
+def _are_close(x: Any, y: Any, rtol: Any, atol: Any, equal_nan: Any) -> Any:
+    """`np.isclose` in ops."""
+    near = logical_and(le(abs(x - y), atol + rtol * abs(y)), isfinite(y))
+    found = logical_or(near, eq(x, y))
+    return logical_or(found, logical_and(isnan(x), isnan(y))) if equal_nan else found
+
+
+def _are_equal(x: Any, y: Any, equal_nan: Any) -> Any:
+    """`np.array_equal` in ops, of arrays of one shape."""
+    return None if equal_nan or x.shape != y.shape else all(eq(x, y))
+
+
 isclose = plain(
     "isclose", lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.isclose(x, y, rtol, atol, equal_nan),
-    numpy=(np.isclose,), complex=True, batch=elementwise, lies="operands",
+    numpy=(np.isclose,), complex=True, batch=elementwise, lies="operands", hints=Hints(made_of=_are_close),
     doc="Whether |x − y| ≤ atol + rtol |y|, elementwise.",
 )
 allclose = plain(
     "allclose",
     lambda x, y, *, rtol=1e-5, atol=1e-8, equal_nan=False: np.bool_(np.allclose(x, y, rtol, atol, equal_nan)),
-    numpy=(np.allclose,), complex=True, doc="Whether |x − y| ≤ atol + rtol |y| everywhere.",
+    numpy=(np.allclose,), complex=True,
+    hints=Hints(made_of=lambda x, y, rtol, atol, equal_nan: all(_are_close(x, y, rtol, atol, equal_nan))),
+    doc="Whether |x − y| ≤ atol + rtol |y| everywhere.",
 )
 array_equal = plain(
     "array_equal", lambda x, y, *, equal_nan=False: np.bool_(np.array_equal(x, y, equal_nan)),
-    numpy=(np.array_equal,), complex=True, doc="Whether x and y have the same shape and elements.",
+    numpy=(np.array_equal,), complex=True, hints=Hints(made_of=_are_equal),
+    doc="Whether x and y have the same shape and elements.",
 )
 array_equiv = plain(
     "array_equiv", lambda x, y: np.bool_(np.array_equiv(x, y)), numpy=(np.array_equiv,),

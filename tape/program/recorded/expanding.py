@@ -31,28 +31,34 @@ def expand(listing: Listing) -> Listing:
     rows = np.flatnonzero(made_of_others(len(OPS))[listing.code]).tolist()
     known: dict[Any, Listing | None] = {}
     found = [(k, _part(listing, k, known)) for k in rows]
-    return spliced(listing, [Splice(k, part, listing.operands(k)) for k, part in found if part is not None])
+    return spliced(listing, [Splice(k, part, _arrays(listing, k)) for k, part in found if part is not None])
+
+
+def _arrays(listing: Listing, k: int) -> list[int]:
+    """The operands of a record that are no plain numbers."""
+    return [j for j in listing.operands(k) if not listing.is_number(j)]
 
 
 def _part(listing: Listing, k: int, known: dict[Any, Listing | None]) -> Listing | None:
     """What a record is made of, as a list of its own; not of 16-bit numbers, which are rounded once per op."""
-    op, result = listing.op(k), listing.spec_of(k)
-    specs = [listing.spec_of(j) for j in listing.operands(k)]
+    op, result, operands = listing.op(k), listing.spec_of(k), listing.operands(k)
+    specs = [listing.spec_of(j) for j in _arrays(listing, k)]
     if op is None or result is None or any(s is None or not s.size or s.dtype not in WIDE for s in specs):
         return None
     if op.complex is None and any(s.dtype.kind == "c" for s in specs):  # type: ignore[union-attr]
         return None
-    if any(map(listing.is_number, listing.operands(k))):  # it takes the dtype of what it meets
+    if len(specs) < len(operands) and op.kind != "plain":  # rules take it in the dtype of what it meets
         return None
-    key = op, int(listing.param[k]), tuple(specs)
+    given = [listing.constant(j) if listing.is_number(j) else listing.spec_of(j) for j in operands]
+    key = op, int(listing.param[k]), tuple([x if isinstance(x, Spec) else (type(x), repr(x)) for x in given])
     if key not in known:
-        known[key] = _recorded(op, listing.parameters(k), specs, result)  # type: ignore[arg-type]
+        known[key] = _recorded(op, listing.parameters(k), given, result)
     return known[key]
 
 
-def _recorded(op: Op, params: dict[str, Any], specs: list[Spec], result: Spec) -> Listing | None:
+def _recorded(op: Op, params: dict[str, Any], operands: list[Any], result: Spec) -> Listing | None:
     """The list of what an op is made of for such operands, None if it is not made of others then."""
-    part = part_of(lambda *xs: op.made_of(xs, params), specs)
+    part = part_of(lambda *xs: op.made_of(xs, params), operands)
     return part if part is not None and part.spec_of(int(part.outputs[0])) is result else None
 
 

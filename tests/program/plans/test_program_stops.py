@@ -20,11 +20,11 @@ from tape.program.plans.plan import Plan
 MAY_STOP = frozenset(
     """
     cofactor contract cummax cummin eig elimination exact_dot exact_sum logcumsumexp masked_choice masked_place
-    matrix_exp median_all median_along nan_to_num nanmedian_all nanmedian_along numpy_i0 partitioned pinv
-    row_dot scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi special_bip
-    special_chi special_ci special_fresnelc special_fresnels special_shi special_si std_mean var_mean
-    vector_norm all allclose any anywhere argwhere array_equal array_equiv count_nonzero digitize empty_like
-    exchanged exchanges flatnonzero isclose isin nonzero pivot_order
+    matrix_exp median_all median_along nanmedian_all nanmedian_along numpy_i0 partitioned pinv row_dot
+    scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi special_bip special_chi
+    special_ci special_fresnelc special_fresnels special_shi special_si std_mean var_mean vector_norm all any
+    anywhere argwhere array_equiv count_nonzero digitize empty_like exchanged exchanges flatnonzero isin nonzero
+    pivot_order
     """.split()  # noqa: SIM905
 )
 """Those that NumPy or SciPy evaluates from Python for some operand."""
