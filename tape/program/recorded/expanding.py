@@ -18,6 +18,7 @@ from .trace import CONSTANT, INPUT, Untraceable, draft
 from .traced import Traced, argument
 
 WIDE = frozenset(map(np.dtype, ("f8", "f4", "c16", "c8")))
+WIDE_OR_TRUTH = WIDE | {np.dtype(np.bool_)}
 
 
 @cache
@@ -43,7 +44,10 @@ def _part(listing: Listing, k: int, known: dict[Any, Listing | None]) -> Listing
     """What a record is made of, as a list of its own; not of 16-bit numbers, which are rounded once per op."""
     op, result, operands = listing.op(k), listing.spec_of(k), listing.operands(k)
     specs = [listing.spec_of(j) for j in _arrays(listing, k)]
-    if op is None or result is None or any(s is None or not s.size or s.dtype not in WIDE for s in specs):
+    if op is None or result is None or any(s is None or not s.size for s in specs):
+        return None
+    taken = WIDE if op.kind != "plain" else WIDE_OR_TRUTH
+    if any(s.dtype not in taken for s in specs):  # type: ignore[union-attr]
         return None
     if op.complex is None and any(s.dtype.kind == "c" for s in specs):  # type: ignore[union-attr]
         return None

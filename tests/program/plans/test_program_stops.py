@@ -23,8 +23,7 @@ MAY_STOP = frozenset(
     matrix_exp median_all median_along nanmedian_all nanmedian_along numpy_i0 partitioned pinv row_dot
     scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi special_bip special_chi
     special_ci special_fresnelc special_fresnels special_shi special_si std_mean var_mean vector_norm all any
-    anywhere argwhere array_equiv count_nonzero digitize empty_like exchanged exchanges flatnonzero isin nonzero
-    pivot_order
+    anywhere argwhere array_equiv digitize empty_like exchanged exchanges flatnonzero isin nonzero pivot_order
     """.split()  # noqa: SIM905
 )
 """Those that NumPy or SciPy evaluates from Python for some operand."""
