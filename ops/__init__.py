@@ -24,7 +24,7 @@ from .core.op import ADJOINT, HOLOMORPHIC, REGISTRY, Op, composite, plain
 from .core.operators import Operators, install, methods
 from .core.own import elementwise, general, linear, remove
 from .pointwise import arithmetic, comparison, elementary, selection
-from .reductions import cumulative, exact, extremes, reduction, scattering, variance
+from .reductions import closeness, cumulative, exact, extremes, reduction, scattering, variance
 from .shapes import diagonals, index, joining, overwriting, parts, places, queries, shape, strides, sums
 from .specials import gammas, integrals, usual
 
