@@ -70,12 +70,15 @@ class Same(Lane):
 
 
 class Via(Lane):
-    """Computed through other ops: `formula` takes the operands and is written in ops."""
+    """Computed through other ops: `formula` takes the operands and is written in ops.
 
-    __slots__ = ("formula",)
+    Where NumPy's own function `heeds_nan`, a result that is none is an error of the processor's.
+    """
 
-    def __init__(self, formula: Callable[..., Any]):
-        self.formula = formula
+    __slots__ = ("formula", "heeds_nan")
+
+    def __init__(self, formula: Callable[..., Any], heeds_nan: bool = False):
+        self.formula, self.heeds_nan = formula, heeds_nan
 
 
 class Scalar(Lane):

@@ -140,7 +140,7 @@ def _logaddexp_lane(x: Any, y: Any) -> Any:
 logaddexp = elementwise(
     "logaddexp", np.logaddexp,
     lambda x, y, z: _share(x, y, z), lambda x, y, z: _share(y, x, z),
-    lane=Via(_logaddexp_lane), domain=(REAL, REAL),
+    lane=Via(_logaddexp_lane, heeds_nan=True), domain=(REAL, REAL),
     doc="""Logarithm of a sum of exponentials: z = log(eˣ + eʸ), without overflow.
 
     Where x = y = −inf the gradient is 0: no finite change of either moves the result (PyTorch: nan).
@@ -155,14 +155,15 @@ logaddexp2 = elementwise(
 
 softplus = elementwise(
     "softplus", lambda x: np.logaddexp(x, 0.0), lambda x: sigmoid(x),
-    hints=Hints(lanes_first=True), lane=Via(lambda x: relu(x) + log1p(exp(-abs(x)))), domain=(REAL,),
+    hints=Hints(lanes_first=True), lane=Via(lambda x: relu(x) + log1p(exp(-abs(x))), heeds_nan=True), domain=(REAL,),
     doc="Smooth positive part: z = log(1 + eˣ), without overflow.",
 )
 
 logsigmoid = elementwise(
     "logsigmoid", lambda x: -np.logaddexp(negated(x), 0.0),
     lambda x: sigmoid(-x), node="LogSigmoidBackward0", scipy=("log_expit",),
-    hints=Hints(lanes_first=True), lane=Via(lambda x: -(where(gt(x, 0.0), 0.0, -x) + log1p(exp(-abs(x))))),
+    hints=Hints(lanes_first=True),
+    lane=Via(lambda x: -(where(gt(x, 0.0), 0.0, -x) + log1p(exp(-abs(x)))), heeds_nan=True),
     domain=(REAL,),
     doc="Logarithm of the logistic function: z = −log(1 + e⁻ˣ), without overflow.",
 )

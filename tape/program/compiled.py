@@ -282,7 +282,8 @@ class CompiledFunction(Generic[P, R]):
         program = Program(
             recorded.listing, recorded.results, call.key, self.tier, self.threads, parameters, self.most_memory
         )
-        program.recording_bytes, program.unsaid, program.historic = recorded.computed, ALL_KINDS, recorded.historic
+        program.recording_bytes, program.historic = recorded.computed, recorded.historic
+        program.ignored, program.unsaid = recorded.ignored, ALL_KINDS
         return program
 
     def _instead(self, args: Any, kwargs: Any, paths: Paths, error: Exception) -> Any:

@@ -16,6 +16,7 @@ from ops.core.arguments import Arguments
 from ops.core.bundle import Bundle
 
 from ..base.locks import kept, new_lock
+from ..base.rooms import opened
 from ..base.spec import Spec
 from ..base.tensor import Face, Tensor
 from ..base.tree import leaves_of, transform
@@ -64,6 +65,7 @@ class Program(Native, Display):
         missed: how often a guard did not hold.
         unsaid: of compiled functions, the kinds of floating-point errors of which no call has warned so far; `alarms`
             is how often in a row the function was called for one, and did not warn.
+        ignored: records, as they were recorded, and the kinds that are ignored there.
         historic: whether it is for tensors that require grad, where gradients are recorded, as when it was recorded.
         unvarying: the kinds that recording made, and no replay does: of numbers that are the same in every call.
         said: the kinds that were told, and need not be again while Python's filters are what they were then, and these.
@@ -97,6 +99,8 @@ class Program(Native, Display):
         self.layout: Any = None
         self.counter, self.flags = ctypes.c_int64(0), ctypes.c_int64(0)
         self._unsaid = 0
+        self.ignored: list[tuple[range, int]] = []
+        self._error_checks: dict[int, Any] = {}
         self.said: tuple[int, list[Any]] | None = None
         self.missed = self.recording_bytes = self.alarms = self.unvarying = 0
         constants = map(recorded.constant, np.flatnonzero(recorded.code == CONSTANT).tolist())
@@ -140,6 +144,20 @@ class Program(Native, Display):
         """Errors of these kinds were told, once for as long as Python's filters stay what they are."""
         self.said = kinds | (self.said[0] if self.said else 0), [*warnings.filters]
         self.unsaid &= ~kinds
+
+    def learn_what_is_heard(self) -> None:
+        """Look no more for the kinds of errors that are ignored wherever they may be made."""
+        if self.ignored:
+            self.unsaid &= opened("tape.program.error_check").heard_kinds(self.recorded, self.ignored)
+
+    def rules_out_errors(self, given: Sequence[Any], kinds: int) -> bool:
+        """Whether the function cannot have warned of errors of some kinds, which a replay made."""
+        if kinds not in self._error_checks:
+            self._error_checks[kinds] = opened("tape.program.error_check").error_check(
+                self.recorded, self.ignored, kinds
+            )
+        check = self._error_checks[kinds]
+        return check is not None and check.rules_out([value_of(x) for x in given[: self.recorded.inputs]])
 
     @property
     def tells(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -12,9 +13,13 @@ from ops.core.lane import Compare, Instruction, Intrinsic, Mask, Math, Scalar, S
 from .vector_functions import FUNCTIONS, vector_code
 from ..machine.platform import target, vector_function
 from .scalars import scalar_name
-from .vectors import by_register, declared
+from .vectors import by_register, compared, declared
 
 REAL = {64: ir.DoubleType(), 32: ir.FloatType()}
+
+
+LOUD = ("pow",)
+"""Functions in whose place NumPy has others, which make errors of infinite numbers that these do not make."""
 
 
 class NoLane(Exception):
@@ -58,15 +63,15 @@ class Emitter:
         if isinstance(lane, Math):
             return self.math(lane.name, operands)
         if isinstance(lane, Compare):
-            compare = b.fcmp_unordered if lane.name == "!=" else b.fcmp_ordered
-            return compare(lane.name, *operands)
+            return compared(b, self.module, lane.name, *operands)
         if isinstance(lane, Mask):
             return getattr(b, lane.name)(*operands)
         if isinstance(lane, Select):
             return b.select(*operands)
         if isinstance(lane, Via):
             names = [f"x{i}" for i in range(len(operands))]
-            return self.emit(lane.formula(*map(Symbol, names)), dict(zip(names, operands)))
+            z = self.emit(lane.formula(*map(Symbol, names)), dict(zip(names, operands)))
+            return self.raised(z, b.fcmp_unordered("uno", z, z)) if lane.heeds_nan else z
         if isinstance(lane, Scalar) and (name := scalar_name(lane.code, self.bits, len(operands))):
             return self.one_by_one(name, operands)
         raise NoLane(op.name)
@@ -89,7 +94,22 @@ class Emitter:
             return self.builder.call(vector_code(self.module, name, self.bits, self.width), operands)
         if library:
             return self.by_library(library, operands)
-        return self.one_by_one(name + ("f" if self.bits == 32 else ""), operands)
+        result = self.one_by_one(name + ("f" if self.bits == 32 else ""), operands)
+        return self.raised(result, self.infinite(operands)) if name in LOUD else result
+
+    def infinite(self, operands: list[Any]) -> Any:
+        """A mask that says where an operand is infinite."""
+        b, infinity = self.builder, self.constant(float("inf"))
+        sizes = [b.call(self.intrinsic("fabs", 1), [x]) for x in operands]
+        return reduce(b.or_, [b.fcmp_ordered("==", size, infinity) for size in sizes])
+
+    def raised(self, z: Any, found: Any) -> Any:
+        """The same, where all flags of errors are raised if a mask holds: past a fence LLVM does not compute."""
+        b, fence, one = self.builder, self.intrinsic("arithmetic.fence", 1), self.constant(1.0)
+        bad = 0.0, 1e38 if self.bits == 32 else 1e308
+        divisor, factor = (b.call(fence, [b.select(found, self.constant(x), one)]) for x in bad)
+        nothing = b.call(fence, [b.fsub(b.fdiv(one, divisor), b.fmul(factor, factor))])  # ∞ − ∞, or 1 − 1
+        return b.select(b.fcmp_unordered("uno", nothing, nothing), z, b.fsub(z, nothing))
 
     def by_library(self, name: str, operands: list[Any]) -> Any:
         """A function of the vector math library, which takes a register."""

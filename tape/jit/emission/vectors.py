@@ -23,6 +23,30 @@ def declared(module: ir.Module, name: str, result: Any, operands: Sequence[Any])
     return ir.Function(module, ir.FunctionType(result, operands), name)
 
 
+PREDICATES = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge"}
+"""LLVM's names of what is false where there is a nan."""
+
+
+def compared(code: ir.IRBuilder, module: ir.Module, name: str, x: Any, y: Any) -> Any:
+    """A mask that says where a comparison holds; where there is a nan only ``!=`` does.
+
+    NumPy makes no error of a nan there, so the processor must raise no flag: LLVM takes an instruction that raises
+    none only if it is asked for one, and where there is none (before AVX) it would go through the lanes one by one.
+    """
+    if name == "!=":
+        return code.fcmp_unordered(name, x, y)
+    if name not in PREDICATES or target().bits == 128:
+        return code.fcmp_ordered(name, x, y)
+    wide, bits = isinstance(x.type, ir.VectorType), ir.IntType(1)
+    one = x.type.element if wide else x.type
+    result = ir.VectorType(bits, x.type.count) if wide else bits
+    suffix = (f"v{x.type.count}" if wide else "") + ("f64" if isinstance(one, ir.DoubleType) else "f32")
+    words = ir.MetaDataType()
+    function = declared(module, f"llvm.experimental.constrained.fcmp.{suffix}", result, [x.type, x.type, words, words])
+    said = [ir.MetaDataString(module, text) for text in (PREDICATES[name], "fpexcept.ignore")]
+    return code.call(function, [x, y, *said])
+
+
 def by_register(code: ir.IRBuilder, call: Callable[[list[Any]], Any], operands: Sequence[Any], lanes: int) -> Any:
     """Something done with so many lanes at a time, on longer vectors: their number is a power of two."""
     width, index = operands[0].type.count, ir.IntType(32)
@@ -114,7 +138,7 @@ class Builder:
 
     def compare(self, name: str, x: VectorValue, y: VectorValue | float) -> Any:
         """A mask; false where there is a nan."""
-        return self.code.fcmp_ordered(name, x.raw, self.number(y))
+        return compared(self.code, self.module, name, x.raw, self.number(y))
 
     def where(self, mask: Any, x: VectorValue | float, y: VectorValue | float) -> VectorValue:
         return VectorValue(self, self.code.select(mask, self.number(x), self.number(y)))

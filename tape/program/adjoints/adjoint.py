@@ -50,7 +50,7 @@ def gradients(
     targets = [x._row if isinstance(x, Traced) else trace.capture(x) for x in inputs]
     runs = Runs(trace, set(targets))
     _release(runs, [z._row for _, z, _ in roots], retain)
-    with np.errstate(all="ignore"):  # rules compute what a mask leaves out too; eager sweeps say nothing of it either
+    with trace.ignoring():  # rules compute what a mask leaves out too; eager sweeps say nothing of it either
         found = propagate(runs, adjoints)
     results = []
     for i, (x, row) in enumerate(zip(inputs, targets)):

@@ -74,7 +74,8 @@ class RecordedCall(NamedTuple):
         layout: how arguments lie that it is for (see `layout_of`); None if all give the same, and lying alike.
         computed: the most bytes of large arrays that were held at once, because the function looked at some.
         historic: whether it is for tensors that require grad as these did, and where gradients are recorded.
-        errors: the kinds of floating-point errors that were made meanwhile.
+        ignored: records, and the kinds of floating-point errors that the function ignores there.
+        errors: the kinds that were made meanwhile.
     """
 
     listing: Listing
@@ -84,6 +85,7 @@ class RecordedCall(NamedTuple):
     layout: Any
     computed: int
     historic: bool
+    ignored: list[tuple[range, int]]
     errors: int = 0
 
 
@@ -228,7 +230,7 @@ def _record_once(
         layout = layout_of(given) if trace.ordered or depends or layouts else None
         computed = trace.computing.peak
         listing = listing_of(trace, rows.numbers)
-        return RecordedCall(listing, results, before, trace.ordered, layout, computed, trace.historic)
+        return RecordedCall(listing, results, before, trace.ordered, layout, computed, trace.historic, trace.ignored)
     except BaseException:
         before.put_back()
         raise

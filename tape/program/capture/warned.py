@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 REPEATED = ("always", "all", "error")
 """What Python's filters say of warnings that are given each time."""
 FALSE_ALARMS = 2
-"""So often in a row a function is called for flags of errors, and warns of nothing: it may ignore errors itself."""
+"""So often in a row a function is called for flags of errors, and warns of nothing, before these are looked into."""
 ONCE.update(("tape.base.jit_door", "tape.numpy.arrays.leaving", "tape.numpy.classes", "tape.program.capture.said_once"))
 
 
@@ -102,7 +102,8 @@ def replayed(
     """A replay's results; the function `itself` is called too where it warns of errors that a replay makes.
 
     Where Python's filters show a warning once for each place, once is enough for each kind of error.  Of a program that
-    was just `recorded`, what the function did meanwhile counts too, and is undone before it is called.
+    was just `recorded`, what the function did meanwhile counts too, and is undone before it is called.  A function that
+    warned of nothing again and again is called where what it is heard of may have gone wrong (see `error_check`).
     """
     results = program.run(given, arguments)
     if recorded is not None:
@@ -112,6 +113,8 @@ def replayed(
         program.heed_filters()
         kinds &= program.unsaid
     if not kinds or not (kinds := kinds & heeded()) or (filters := shown()) == "ignore":
+        return results
+    if program.alarms >= FALSE_ALARMS and not program.unvarying & kinds and program.rules_out_errors(given, kinds):
         return results
     if recorded is not None:
         recorded.before.put_back()
@@ -125,8 +128,8 @@ def replayed(
         except Exception:  # it is one that only works while it is recorded
             telling.told = False
     program.alarms = 0 if telling.told else program.alarms + 1
-    if program.alarms > FALSE_ALARMS:
-        program.unsaid &= ~kinds
-    elif telling.told and filters not in REPEATED:
+    if program.alarms == 1:
+        program.learn_what_is_heard()
+    if telling.told and filters not in REPEATED:
         program.say(kinds)
     return results

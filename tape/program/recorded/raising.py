@@ -67,6 +67,27 @@ def is_quiet() -> bool:
     return not raises()
 
 
+_ignoring: tuple[Any, int] = object(), 0
+"""What NumPy kept when it was last asked what it ignores, and the answer."""
+
+
+def ignored() -> int:
+    """The kinds of errors of which NumPy says nothing here.
+
+    >>> with np.errstate(divide="ignore", under="ignore"):
+    ...     ignored() == DIVIDE
+    True
+    """
+    global _ignoring
+    state = handling(None)
+    known, answer = _ignoring
+    if state is not known or state is UNKNOWN:
+        how: dict[str, Any] = {**np.geterr()}
+        answer = sum([kind for name, kind in KINDS.items() if how[name] == "ignore"])
+        _ignoring = state, answer
+    return answer
+
+
 # Errors that replays make.
 
 KINDS = {"divide": DIVIDE, "over": OVER, "invalid": INVALID}

@@ -30,7 +30,7 @@ from .guards import Guard
 from .large.fingerprint import fingerprint
 from .large.foreseen import foreseen
 from .large.later import Computing, Later, evaluated, given_now, later, later_input
-from .raising import handling, raises
+from .raising import ALL_KINDS, handling, ignored, raises
 from .trace_records import Records, X
 
 INPUT, CONSTANT = -1, -2
@@ -98,6 +98,7 @@ class Trace(Records):
         apart: by the number of the first one, what rows became that were taken apart already.
         lent: weakly, the plain arrays that Python was told.
         calm: what NumPy keeps of how errors are handled, if that raises nothing (see `raising.handling`).
+        ignored: numbers of records, and the kinds of floating-point errors that were ignored as these were made.
         origins: by number, as far as that was asked, the sources that a gradient flows to, as `bits` of these.
         classes: records that are of the class that these others have, if that is one.
         failed: whether an op refused the numbers that it was given, about which the function may have done something.
@@ -106,8 +107,8 @@ class Trace(Records):
 
     __slots__ = (
         "_objects", "_prints", "apart", "bits", "calm", "classes", "computing", "constants", "failed", "given",
-        "guards", "historic", "hooks", "inputs", "integers", "leaves", "lent", "looks", "mode", "numbers", "open",
-        "ordered", "origins", "own", "parts", "plain", "released", "sought", "stopped", "templates", "tensors",
+        "guards", "historic", "hooks", "ignored", "inputs", "integers", "leaves", "lent", "looks", "mode", "numbers",
+        "open", "ordered", "origins", "own", "parts", "plain", "released", "sought", "stopped", "templates", "tensors",
         "tracked", "unsure", "wengert",
     )  # fmt: skip
 
@@ -141,6 +142,7 @@ class Trace(Records):
         self.historic = False
         self.lent: list[weakref.ref[np.ndarray]] = []
         self.calm = None if raises() else handling(None)
+        self.ignored: list[tuple[range, int]] = []
         self.origins: list[int] = []
         self.bits: dict[int, int] = {}
         self.failed = False
@@ -163,8 +165,8 @@ class Trace(Records):
     def append(self, code: int, x: int, y: int, extra: Any, value: Any, depth: int = 1) -> int:
         """Append a record; its number."""
         number = len(self.values)
-        if handling(None) is not self.calm and raises():
-            raise Untraceable(ERRORS)
+        if handling(None) is not self.calm:
+            self.note_ignored(1)
         spec = None if type(value) is tuple else value.spec if type(value) is Later else spec_for(value)
         self.extend((code, x, y, extra, spec, *self.where(depth + 1)))
         self.values.append(value)
@@ -174,8 +176,9 @@ class Trace(Records):
 
     def append_plain(self, steps: Iterable[PlainStep], rows: list[int]) -> None:
         """Append records, while gradients are recorded, whose values are computed later; `rows` gets their numbers."""
-        if handling(None) is not self.calm and raises():
-            raise Untraceable(ERRORS)
+        if handling(None) is not self.calm:
+            steps = list(steps)
+            self.note_ignored(len(steps))
         (line, lasti), values, flat = self.where(2), self.values, self.rows
         for code, i, j, spec in steps:
             x = rows[i] if i >= 0 else -1 - i
@@ -183,6 +186,35 @@ class Trace(Records):
             rows.append(len(values))
             flat += code, x, y, None, spec, line, lasti
             values.append(Later(spec))
+
+    def note_ignored(self, count: int) -> None:
+        """Note of so many records, which are made next, which kinds of errors are ignored: here it is said anew.
+
+        Raises:
+            Untraceable: if it is said that one raises.
+        """
+        if raises():
+            raise Untraceable(ERRORS)
+        kinds, start = ignored(), len(self.values)
+        if kinds:
+            before, same = self.ignored[-1] if self.ignored else (range(0), 0)
+            if same == kinds and before.stop == start:
+                self.ignored[-1] = range(before.start, start + count), kinds
+            else:
+                self.ignored.append((range(start, start + count), kinds))
+
+    @contextmanager
+    def ignoring(self) -> Iterator[None]:
+        """Floating-point errors are ignored, of what is recorded meanwhile, too; not if it has hooks of the user's."""
+        start, calm = len(self.values), self.calm
+        with np.errstate(all="ignore"):
+            self.calm = handling(None)
+            try:
+                yield
+            finally:
+                self.calm = calm
+        if not any(self.hooks.values()):
+            self.ignored.append((range(start, len(self.values)), ALL_KINDS))
 
     def stop(self, number: int) -> None:
         """Note that no gradient flows through a record, which is made while none is recorded."""

@@ -22,7 +22,7 @@ from ...recording.recorder import getframe
 from ...recording.short_ways import is_operand
 from .large.foreseen import of_pair
 from .large.later import Later, is_ordered, lying, put_in_order
-from .raising import handling, raises
+from .raising import handling
 from .trace import NUMBER, spec_for
 
 OF_ONE_NUMBER = frozenset([op for op in REGISTRY.values() if is_short(op) and op.arity == 1 and not op.view])
@@ -94,8 +94,10 @@ def short_way(
             return otherwise(self, other)
         if as_operands and not numbers and shape is not None and shape.ndim > 1:
             z = _laid(trace, z, u, v)
-        if shape is None or (handling(None) is not trace.calm and raises()):
-            return otherwise(self, other)  # which refuses, or computes
+        if shape is None:
+            return otherwise(self, other)
+        if handling(None) is not trace.calm:
+            trace.note_ignored(1)
         made = own() if shape is NUMBER or shape.inexact or shape.dtype.kind == "b" else whole()
         made._trace = trace
         made._row = row = len(values)

@@ -60,8 +60,13 @@ def with_alarms(listing: Listing) -> Listing:
 
 def _told_of(listing: Listing, needed: np.ndarray) -> np.ndarray:
     """The records that are not needed, and of whose errors NumPy warns."""
+    return told_of(listing, ~needed)
+
+
+def told_of(listing: Listing, among: np.ndarray) -> np.ndarray:
+    """The records of whose errors NumPy warns, among some, as far as they have one result."""
     floats, whole = _of_kinds(listing, "fc"), _of_kinds(listing, "iu")
-    found: np.ndarray = ~needed & (floats | whole) & _is_told(len(OPS))[listing.code]
+    found: np.ndarray = among & (floats | whole) & is_told(len(OPS))[listing.code]
     for k in np.flatnonzero(found & whole).tolist():
         found[k] = _tells_of_whole(listing, k, floats)
     return found
@@ -248,7 +253,7 @@ def _decides(count: int) -> np.ndarray:
 
 
 @cache
-def _is_told(count: int) -> np.ndarray:
+def is_told(count: int) -> np.ndarray:
     """By opcode, whether NumPy warns of what goes wrong in an op: not in SciPy's functions, nor in users' own."""
     calm = [op for op in OPS[:count] if op.hints.raises is None or op.hints.raises_of_whole]
     known = [op for op in calm if op.outputs == 1 and not is_own(op)]
