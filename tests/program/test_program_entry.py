@@ -298,3 +298,19 @@ def test_entries_leave_no_objects_behind(name):
         counted.append((sys.getallocatedblocks(), [sys.getrefcount(x) for x in held]))
     assert abs(counted[2][0] - counted[1][0]) < 400
     assert all(abs(x - y) < 400 for x, y in zip(counted[2][1], counted[1][1]))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (10, 10), (64, 2), (3, 65), (2, 3, 4), (40, 25), (40, 26), (1, 5), (5, 1)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.bool_])
+def test_results_that_lie_by_columns(dtype, shape):
+    def f(x, y):
+        return (x.T + y.T).astype(dtype), x + y
+
+    rng, compiled = np.random.default_rng(0), tape.compile(f)
+    for _ in range(600):
+        x, y = rng.normal(size=(2, *shape)).round()
+        compiled(x, y)
+    assert compiled._entry is not None
+    for z, wanted in zip(compiled(x, y), f(x, y)):
+        assert np.array_equal(z, wanted)
+        assert (z.dtype, z.strides, z.flags.owndata) == (wanted.dtype, wanted.strides, True)

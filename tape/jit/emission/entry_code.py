@@ -222,12 +222,33 @@ class EntryWriter(Instructions):
         return made
 
     def turned(self, address: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> str:
-        """A fresh array that lies by columns, with what is at an address by rows: an instruction for each element."""
+        """A fresh array that lies by columns, with what is at an address by rows: a loop over these."""
         made = self.made(self.python("PyObject_Call", self.thing(np.empty), self.thing((shape, dtype, "F")), "0"))
-        elements, kind, size = self.load(made, ARRAY_DATA), f"i{8 * dtype.itemsize}", dtype.itemsize
-        for k, place in enumerate(np.arange(np.prod(shape)).reshape(shape, order="F").ravel().tolist()):
-            self.store(self.load(address, size * k, kind), elements, size * place, kind)
+        kind, size = f"i{8 * dtype.itemsize}", dtype.itemsize
+        places = np.arange(np.prod(shape)).reshape(shape, order="F")[0].ravel() * size
+        row = self.loop()
+        source = self.say(f"add i64 {address}, {self.say(f'mul i64 {row}, {size * len(places)}')}")
+        elements = self.say(f"add i64 {self.load(made, ARRAY_DATA)}, {self.say(f'mul i64 {row}, {size}')}")
+        for k, place in enumerate(places.tolist()):
+            self.store(self.load(source, size * k, kind), elements, place, kind)
+        self.end_loop(row, shape[0])
         return made
+
+    def loop(self) -> str:
+        """What is written from here to `end_loop`, a line after another, is done for 0, 1, … in turn; which it is."""
+        self._names += 1
+        n = self._names
+        number, following = f"%number{n}", f"%following{n}"
+        self.lines += [f"br label %enter{n}", f"enter{n}:", f"br label %loop{n}", f"loop{n}:"]
+        self.lines.append(f"{number} = phi i64 [0, %enter{n}], [{following}, %loop{n}]")
+        return number
+
+    def end_loop(self, number: str, count: int) -> None:
+        """The end of what is done so often."""
+        n = number.removeprefix("%number")
+        self.lines.append(f"%following{n} = add i64 {number}, 1")
+        more = self.test("slt", f"%following{n}", count)
+        self.lines += [f"br i1 {more}, label %loop{n}, label %after{n}", f"after{n}:"]
 
     def require_or_drop(self, condition: str, things: Sequence[str]) -> None:
         """Go on only if a condition holds; objects that were made for the results go away otherwise."""

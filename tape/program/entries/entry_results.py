@@ -25,7 +25,7 @@ class EntryResults:
     """Writes the part of an entry that makes what a function returns.
 
     Attributes:
-        turned: the results that are copied element by element, so that they lie by columns.
+        turned: the results that are copied row by row, so that they lie by columns.
         whole: by region, the results that are written into the arrays that the caller gets; `made` are these.
         arrays: by place in the plan's list, to which the steps write all others.
     """
@@ -125,13 +125,15 @@ class EntryResults:
         return str(self.write.known(address_of(array) + found.start * array.itemsize))
 
 
-MOST_TURNED = 64
-"""Results of more elements are turned by NumPy."""
+MOST_TURNED, WIDEST = 1024, 64
+"""Results of more elements are turned by NumPy, and ones of rows of more."""
 
 
 def is_to_be_turned(spec: Any, strides: tuple[int, ...]) -> bool:
     """Whether a result is small and lies by columns, and so not by rows."""
     if spec is None or not 1 < spec.size <= MOST_TURNED or spec.dtype.itemsize > WORD:
+        return False
+    if spec.size > WIDEST * spec.shape[0]:
         return False
     shape, size = spec.shape, spec.dtype.itemsize
     return contiguous(shape[::-1], strides[::-1], size) and not contiguous(shape, strides, size)
