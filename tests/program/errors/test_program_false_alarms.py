@@ -175,15 +175,33 @@ TOLD = sorted(
 )
 
 
+OF_WHAT = {"four": lambda v: np.full(4, v), "a number": np.float64, "Python's number": float}
+
+
+@pytest.mark.parametrize("of_what", OF_WHAT)
 @pytest.mark.parametrize("name", TOLD)
-def test_the_same_warnings_after_false_alarms(name):
+def test_the_same_warnings_after_false_alarms(name, of_what):
     """Of each of NumPy's own functions, at all pairs of extreme numbers one after the other."""
     op = REGISTRY[name]
     compiled = tape.compile(lambda *xs: op.forward(*xs))
+    with np.errstate(all="ignore"):
+        compiled(*[OF_WHAT[of_what](0.75)] * op.arity)
     points = [*itertools.product((*NUMBERS, 0.5, 2.0, 710.0, 1e-200), repeat=op.arity)]
     for point in points:
-        xs = [np.full(4, v) for v in point]
+        xs = [OF_WHAT[of_what](v) for v in point]
         assert messages(compiled, *xs) == messages(op.forward, *xs), point
+
+
+@pytest.mark.parametrize("calls", [1, 3, 700])
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_the_caller_ignores_at_first_is_told_later(name, calls):
+    f, number = BESIDE[name]
+    compiled = tape.compile(f)
+    with np.errstate(all="ignore"):
+        for _ in range(calls):
+            assert messages(compiled, with_(7.0)) == []
+    for x in (GOOD, with_(number), with_(7.0), with_(7.0, GOOD[::-1])):
+        assert messages(compiled, x) == messages(f, x)
 
 
 def test_what_leaves_traces():
