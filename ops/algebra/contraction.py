@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.axis_order import Order, order_of, spread
+from ..core.axis_order import Order, copied_in, empty_in, order_of, spread
 from ..core.batching import contraction
 from ..core.domain import Case, cases_of
 from ..core.hints import Hints
@@ -29,8 +29,23 @@ LARGE = 1 << 12
 
 
 def _contract(*xs: Any, subscripts: str) -> Any:
+    """The sum, which lies as NumPy has it where it looks for no better order of contraction."""
     large = len(xs) > 1 and builtins.sum(np.size(x) for x in xs) > LARGE
-    return np.array(np.einsum(subscripts, *xs, optimize=large))[()]
+    z = np.einsum(subscripts, *xs, optimize=large)
+    if not large or z.ndim < 2:
+        return np.array(z)[()]
+    orders = tuple([order_of(x.shape, [x.strides]) for x in map(np.asarray, xs)])
+    return copied_in(_order_in_numpy(subscripts, tuple([np.shape(x) for x in xs]), orders), z)
+
+
+@lru_cache(1 << 10)
+def _order_in_numpy(subscripts: str, shapes: tuple[tuple[int, ...], ...], orders: tuple[Order, ...]) -> Order:
+    """How NumPy has a sum of products lie that it makes at once, of operands that lie in some orders: it is tried."""
+    small = [empty_in(order, [min(n, 2) for n in shape], np.float64) for order, shape in zip(orders, shapes)]
+    for x in small:
+        x.fill(1.0)
+    z = np.einsum(subscripts, *small)
+    return order_of(z.shape, [z.strides])
 
 
 def _contract_vjp(g: Any, xs: tuple[Any, ...], x_shape: tuple[int, ...], i: int, subscripts: str) -> Any:

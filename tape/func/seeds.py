@@ -14,6 +14,7 @@ from ..base.row import SPEC, XV, YV, ZV
 from ..base.tensor import Tensor
 from ..levels.batch import Batch
 from ..levels.direction import Direction, make, parts, zeros
+from ..recording.laying import laid_as_target
 from ..recording.level import Layer, history, live
 from ..recording.recorder import wrap
 from ..recording.wengert import op_of, row_of
@@ -93,7 +94,10 @@ def _adjoints(inner: Inner, z: Tensor, create: bool, chunk_size: int | None, bat
 
 def _one_by_one(inner: Inner, z: Tensor, create: bool, unit: complex) -> Rows:
     found = [inner.gradients([z], [e], retain=True, create=create) for e in unit_vectors(z, unit)]
-    return [None if g[0] is None else ops.stack(*g, axis=0) for g in zip(*found)] or [None] * len(inner.targets)
+    if not found:
+        return [None] * len(inner.targets)
+    rows = [None if g[0] is None else ops.stack(*g, axis=0) for g in zip(*found)]
+    return [laid_as_target(g, x) for g, x in zip(rows, inner.targets)]  # each row lies so
 
 
 def pays(z: Tensor, n: int, create: bool) -> bool:

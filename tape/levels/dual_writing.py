@@ -14,6 +14,7 @@ from ops.shapes.index import is_plain
 from ..base.tensor import Tensor
 from ..memory.adopting import adopt as begin_to_move
 from ..recording.functionalising import last_of, stay_on_the_line
+from ..recording.laying import outlined, strides_of_tensor
 from ..recording.level import Layer, Level, components, innermost, levels_of, live
 from ..recording.recorder import wrap
 from ..recording.wengert import current
@@ -166,4 +167,8 @@ def zeros(x: Tensor) -> Tensor:
     """Zeros of a tensor's shape and dtype, which lie in memory in its order."""
     if type(x) is Tensor and type(x._data) is np.ndarray:
         return wrap(np.zeros_like(x._data))
-    return wrap(np.zeros(x._spec.shape, x._spec.dtype)[()])
+    steps = strides_of_tensor(x)
+    if steps is None:
+        next(x._components())._leave_layout_open()
+        return wrap(np.zeros(x._spec.shape, x._spec.dtype)[()])
+    return wrap(np.zeros_like(outlined(x._spec, steps))[()])

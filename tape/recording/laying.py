@@ -91,7 +91,7 @@ def _lay(z: Tensor, how: str, operands: Iterable[Any]) -> None:
         return
     shape, strides = z._spec.shape, []
     for x in arrays[:1] if how == OPERAND else arrays:
-        steps = _strides(x)
+        steps = strides_of_tensor(x)
         if steps is None:
             next(x._components())._leave_layout_open()
             return
@@ -103,7 +103,7 @@ def _lay(z: Tensor, how: str, operands: Iterable[Any]) -> None:
 def laid_by(z: Any, operands: Sequence[Any], rule: Callable[..., Order]) -> Any:
     """What was computed of operands, in the order that a rule makes of their shapes and strides."""
     if isinstance(z, Tensor) and z._spec.ndim > 1:
-        strides = list(map(_strides, operands))
+        strides = list(map(strides_of_tensor, operands))
         if None not in strides:
             lie_within(z, rule([x.shape for x in operands], strides))
         else:
@@ -141,22 +141,22 @@ def laid_as_target(g: Any, x: Tensor) -> Any:
     is_in_rows = _is_in_rows(g)
     if is_in_rows and _is_in_rows(x):
         return g
-    steps = _strides(x)
+    steps = strides_of_tensor(x)
     if steps is None:
         next(x._components())._leave_layout_open()
         return g
-    order = order_without_gaps(x._data if type(x) is Tensor else _outlined(x._spec, steps))
+    order = order_without_gaps(x._data if type(x) is Tensor else outlined(x._spec, steps))
     if is_in_rows and order is None:
         return g
     found = [(part._spec, part._steps()) for part in g._components()]
-    fits = all(known is None or lies_in(_outlined(spec, known), _behind(order, spec.ndim)) for spec, known in found)
+    fits = all(known is None or lies_in(outlined(spec, known), _behind(order, spec.ndim)) for spec, known in found)
     with enable_grad():  # as the sweep that made it, if it has a history
         z = g if fits else CLONE(g)
         lie_within(z, order)  # also where it is not known of a record, which a rule has just made
     return z
 
 
-def _outlined(spec: Spec, strides: tuple[int, ...]) -> np.ndarray:
+def outlined(spec: Spec, strides: tuple[int, ...]) -> np.ndarray:
     """What shows how an array lies in memory, and has none."""
     return np.lib.stride_tricks.as_strided(np.empty(1, spec.dtype), spec.shape, strides)
 
@@ -171,7 +171,7 @@ def laid_as_picked(z: Any, x: Tensor, index: Any) -> Any:
     parts = index if type(index) is tuple else tuple(index) if type(index) is list and not is_array(index) else (index,)
     if type(x) is Tensor and x._data.flags.c_contiguous and all(map(_is_in_rows, parts)):
         return in_rows(z)
-    steps = _strides(x)
+    steps = strides_of_tensor(x)
     if steps is None:
         next(x._components())._leave_layout_open()
         return z
@@ -192,7 +192,7 @@ def _index_part(part: Any) -> Any:
     if isinstance(part, Tensor):
         if part._spec.dtype == np.bool_ or not part._spec.shape:
             return np.asarray(next(part._components())._data)[()]
-        steps = _strides(part)
+        steps = strides_of_tensor(part)
         return (
             np.empty(part._spec.shape, np.intp)
             if steps is None
@@ -201,7 +201,7 @@ def _index_part(part: Any) -> Any:
     return np.asarray(part) if isinstance(part, (list, tuple, range)) else part
 
 
-def _strides(x: Any) -> tuple[int, ...] | None:
+def strides_of_tensor(x: Any) -> tuple[int, ...] | None:
     """From one entry to the next along each axis of a tensor, in all lanes; None if it is not known."""
     if isinstance(x, np.ndarray):
         return x.strides

@@ -227,13 +227,22 @@ def _record_once(
         settle_constants(trace)
         again = tuples_again(tree, around.seen, (args, kwargs))
         results = Results(structure, leaves, rows.kinds, shown, again, layouts)
-        layout = layout_of(given) if trace.ordered or depends or layouts else None
+        tells = any(shows_layout(x) for x in (*leaves, *[guard.seen for guard in trace.guards]))
+        layout = layout_of(given) if trace.ordered or depends or layouts or tells else None
         computed = trace.computing.peak
         listing = listing_of(trace, rows.numbers)
         return RecordedCall(listing, results, before, trace.ordered, layout, computed, trace.historic, trace.ignored)
     except BaseException:
         before.put_back()
         raise
+
+
+def shows_layout(x: Any) -> bool:
+    """Whether something is an array that shows how another one lay in memory, if it was made of that.
+
+    Results are constants then, and what Python was told is any array.
+    """
+    return isinstance(x, np.ndarray) and x.ndim > 1 and x.size > 1
 
 
 def is_inference(x: Any) -> bool:

@@ -367,11 +367,11 @@ class Trace(Records):
     def guard(self, row: int, what: str, depth: int = 1) -> Any:
         """What Python is told of a record's value; replays verify that it is the same."""
         value = self.value(row)
-        seen = value.copy() if isinstance(value, np.ndarray) else value
+        seen = value.copy("K") if isinstance(value, np.ndarray) else value
         self.guards.append(Guard(row, seen, what, *self.where(depth + 1)))
         if not isinstance(seen, np.ndarray):
             return seen
-        lent = seen.copy()
+        lent = seen.copy("K")
         self.lent.append(weakref.ref(lent))
         return lent
 

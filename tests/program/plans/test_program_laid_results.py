@@ -260,3 +260,60 @@ def test_whether_a_shape_can_be_set_depends_on_how_arguments_lie(first):
             else:
                 with pytest.raises(AttributeError, match="Incompatible shape"):
                     fast(x)
+
+
+ORDERS = {"rows": np.ascontiguousarray, "columns": np.asfortranarray, "gaps": lambda x: np.repeat(x, 2, 1)[:, ::2]}
+READ = np.arange(6.0).reshape(2, 3)
+UNVARYING = {
+    "told": np.spacing, "told, of two": lambda x: np.nextafter(x, 2.0), "a constant": lambda x: READ.T.copy("F"),
+    "independent": tape.func.grad(lambda x: np.ones(3).sum()),
+    "pulled back": lambda x: tape.func.vjp(np.ones_like, x)[1](READ.reshape(x.shape))[0],
+    "beside one": tape.func.grad(lambda x, y: (y * y).sum()), "of what is told": lambda x: np.spacing(x).ravel("K"),
+    "by rows and columns": lambda x: (np.spacing(x), x * 2.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3, 2), (1, 6)])
+@pytest.mark.parametrize("name", UNVARYING)
+def test_what_does_not_vary_lies_as_the_function_has_it(name, shape):
+    f = UNVARYING[name]
+    g = (lambda x: f(x, x * 1.0)) if name == "beside one" else f
+    compiled = tape.compile(g)
+    for _ in range(3):
+        for order in ORDERS.values():
+            x = order(np.arange(6.0).reshape(shape) + 1.0)
+            found, wanted = compiled(x), g(x)
+            for z, w in zip(*((r if isinstance(r, tuple) else (r,)) for r in (found, wanted))):
+                assert np.array_equal(z, w)
+                assert (z.flags.c_contiguous, z.flags.f_contiguous) == (w.flags.c_contiguous, w.flags.f_contiguous)
+
+
+SUMS = [
+    "ij,jk->ik", "ij,jk->ki", "ij,kj->ik", "ij,kj->ki", "ij,ij->ji", "ij,jk->kij", "ij,jk,kl->il", "i,j->ji",
+    "bij,bjk->bik", "bij,bjk->ikb", "ijk,ijl->kl", "ijk,ijl->lk",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("n", [3, 20, 70])
+@pytest.mark.parametrize("subscripts", SUMS)
+def test_large_sums_of_products_lie_as_numpy_has_them(subscripts, n, order):
+    terms = subscripts.split("->")[0].split(",")
+    if n ** len(set("".join(terms))) > 1e7:
+        n = 20
+    rng = np.random.default_rng(0)
+    xs = [np.array(rng.normal(size=(n,) * len(term)), order=order) for term in terms]
+    f = lambda *xs: np.einsum(subscripts, *xs)  # noqa: E731
+    wanted = f(*xs)
+    for z in (tape.compile(f)(*xs), tape.func.vjp(f, *xs)[0]):
+        assert np.allclose(z, wanted)
+        assert z.strides == wanted.strides
+
+
+@pytest.mark.parametrize("f", [np.sin, lambda x: np.interp(x, [0, 9], [0, 3]), lambda x: np.polyval([1, 2, 3], x)])
+def test_rows_of_jacobians_lie_as_the_argument_whichever_way_they_are_made(f):
+    for order in "CF":
+        x = np.array(np.arange(6.0).reshape(2, 3), order=order)
+        jacobian = tape.func.jacrev(f)
+        assert jacobian(x)[0, 0].flags.f_contiguous == (order == "F")
+        assert tape.compile(jacobian)(x).strides == jacobian(x).strides
