@@ -22,9 +22,17 @@ from .selection import abs, sgn, where
 def _alarm(depth: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The alarm of a logarithm of numbers so deep in its domain: a root is invalid where it is, and sooner made.
 
-    Its pole is its derivative's as well.  No logarithm of a number of 64 bits is larger than what is added.
+    Its pole is that of a quotient, which is mostly its derivative and made anyway.  No logarithm of a number of 64 bits
+    is larger than what is added.
     """
-    return lambda x: None if is_complex(x) else sqrt(depth(x)) + 1024.0
+
+    def alarm(x: Any) -> Any:
+        if is_complex(x):
+            return None
+        d = depth(x)
+        return sqrt(d) + (1024.0 + 0.0 * (1.0 / d))
+
+    return alarm
 
 
 exp = elementwise(

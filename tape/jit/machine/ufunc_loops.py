@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.locks import once
-from .fenv import INVALID, fenv
+from .fenv import ALL, INVALID, fenv
 from .frames import address_of
+from .machine_code import compile_kernel
 
 COUNTS, FUNCTIONS, DATA, COUNT, NAME, TYPES = 16, 32, 40, 48, 56, 64
 """Bytes from the beginning of a ufunc to what it says in ``numpy/ufuncobject.h``."""
@@ -45,7 +46,72 @@ def loop_of(ufunc: np.ufunc | None, types: str) -> UfuncLoop | None:
     k = ufunc.types.index(types)
     wanted = bytes([np.dtype(c).num for c in types.replace("->", "")])
     loop = UfuncLoop(_word(functions + 8 * k), _word(data + 8 * k) if data else 0)
-    return loop if loop.function and ctypes.string_at(known + k * ufunc.nargs, ufunc.nargs) == wanted else None
+    if not loop.function or ctypes.string_at(known + k * ufunc.nargs, ufunc.nargs) != wanted:
+        return None
+    return _with_flags(loop) if ufunc.signature is None and takes_flags_down(loop, types) else loop
+
+
+def takes_flags_down(loop: UfuncLoop, types: str) -> bool:
+    """Whether a loop takes down flags that were raised before it, as NumPy's comparisons do: it is tried on ones."""
+    known = fenv()
+    if known is None or set(types) - {*"?bhilqBHILQefd", *"->"}:
+        return False
+    wanted = sum(known.bits.values())
+    for n in (1, TRIED):
+        ones = [np.ones(n, np.dtype(c)) for c in types.replace("->", "")]
+        operands, steps = np.array([address_of(x) for x in ones]), np.array([x.itemsize for x in ones])
+        known.clear(ALL)
+        known.again(wanted)
+        LOOP(loop.function)(address_of(operands), address_of(np.array([n])), address_of(steps), loop.data)
+        left = known.test(wanted)
+        known.clear(ALL)
+        if left != wanted:
+            return True
+    return False
+
+
+TRIED = 40
+"""So many numbers are more than a few vectors."""
+KEEPING = f"""
+define void @kernel(i64 %operands, i64 %sizes, i64 %strides, i64 %data) {{
+entry:
+  %words = inttoptr i64 %data to ptr
+  %loop = load ptr, ptr %words
+  %at_given = getelementptr i64, ptr %words, i64 1
+  %given = load i64, ptr %at_given
+  %at_test = getelementptr i64, ptr %words, i64 2
+  %test = load ptr, ptr %at_test
+  %at_raise = getelementptr i64, ptr %words, i64 3
+  %raise = load ptr, ptr %at_raise
+  %before = call i32 %test(i32 {ALL})
+  call void %loop(i64 %operands, i64 %sizes, i64 %strides, i64 %given)
+  %some = icmp ne i32 %before, 0
+  br i1 %some, label %again, label %done
+again:
+  %raised = call i32 %raise(i32 %before)
+  br label %done
+done:
+  ret void
+}}
+"""
+"""A loop that calls another one, and raises the flags again that were raised before."""
+_kept: list[Any] = []
+"""What such loops are given: their words."""
+
+
+@once
+def _keeping() -> tuple[Any, int]:
+    return compile_kernel(KEEPING)
+
+
+def _with_flags(loop: UfuncLoop) -> UfuncLoop:
+    """A loop that keeps the flags that were raised before it."""
+    known = fenv()
+    assert known is not None, "it is asked first"
+    _, test, again = known.addresses
+    words = np.array([loop.function, loop.data, test, again])
+    _kept.append(words)
+    return UfuncLoop(_keeping()[1], address_of(words))
 
 
 def _laid_out(ufunc: np.ufunc) -> bool:

@@ -209,3 +209,44 @@ def test_what_leaves_traces():
         name: _leaves_traces(REGISTRY[name]) for name in ("add", "mul", "div", "log", "exp", "sqrt", "sum", "matmul")
     }
     assert all(ops.values()), ops
+
+
+AFTER = {
+    "a maximum": lambda y: y.max(), "a minimum": lambda y: np.minimum.reduce(y), "a sorted one": lambda y: np.sort(y),
+    "comparisons": lambda y: (y > 1.5).sum(), "a whole function": np.isfinite, "hyperbolic": lambda y: np.tanh(y).max(),
+    "a norm": lambda y: np.linalg.norm(y, np.inf), "a sum": lambda y: y.sum(), "a matrix": lambda y: np.outer(y, y) @ y,
+    "an order": lambda y: np.argsort(y), "a median": np.median, "running": np.cumsum, "signs": lambda y: np.signbit(y),
+    "the largest so far": np.maximum.accumulate, "a solution": lambda y: np.linalg.solve(np.eye(5), y),
+}  # fmt: skip
+ERRING = {"exp": (np.exp, 1e4), "log": (np.log10, 0.0), "root": (np.sqrt, -1.0), "product": (lambda x: x * x, 1e200)}
+
+
+@pytest.mark.parametrize("after", AFTER)
+@pytest.mark.parametrize("erring", ERRING)
+def test_errors_before_what_takes_flags_down(erring, after):
+    """NumPy's own loops take down flags, and those of the steps before them with these."""
+    f, number = ERRING[erring]
+    then = AFTER[after]
+
+    def function(x, y):
+        z = f(x)
+        return then(y), z if erring == "root" else None
+
+    compiled = tape.compile(function)
+    for calls in (1, 2, 60):
+        for _ in range(calls):
+            assert messages(compiled, GOOD, GOOD) == []
+        assert messages(compiled, with_(number), GOOD) == messages(function, with_(number), GOOD) != []
+
+
+@pytest.mark.parametrize("f", [np.log, np.log2, np.log10, np.log1p, np.arctanh, np.arccosh])
+def test_poles_of_what_nobody_differentiates(f):
+    def function(x, y):
+        return (x * 2.0).sum() + 0.0 * np.where(x > -9.0, 0.0, f(y)).sum()
+
+    gradient = tape.func.grad(function)
+    y = np.full(9, 1.5 if f is np.arccosh else 0.5)
+    compiled = tape.compile(gradient)
+    for number in (0.0, -1.0, 1.0, -2.0, 2.0):
+        assert messages(compiled, y, y) == messages(gradient, y, y)
+        assert messages(compiled, y, with_(number, y)) == messages(gradient, y, with_(number, y))
