@@ -85,10 +85,10 @@ def _tells_of_whole(listing: Listing, k: int, floats: np.ndarray) -> bool:
 
 
 def _computable(listing: Listing, needed: np.ndarray) -> np.ndarray:
-    """Those of them that are made of what is computed anyway, or of one another."""
+    """Those of them that are made of what is computed anyway, or can be: by anything but users' own code."""
     found = _told_of(listing, needed)
     given = needed | (listing.code < 0)
-    code = np.where(found | needed, listing.code, INPUT)
+    code = np.where(needed | _can_be_made(len(OPS))[listing.code], listing.code, INPUT)
     opened("tape.jit.emission.shorten").mark_constant(code, listing.first, listing.args, given)
     return found & given
 
@@ -289,6 +289,12 @@ def warns_of_whole(op: Op) -> bool:
     except Exception:  # of what else it takes, or refuses
         return False
     return False
+
+
+@cache
+def _can_be_made(count: int) -> np.ndarray:
+    """By opcode, whether an op may be evaluated where nobody reads what it gives."""
+    return by_code(not is_own(op) and op.name not in ("custom", "replay") for op in OPS[:count])
 
 
 @cache

@@ -83,6 +83,9 @@ UNREAD = {
     "of the order -1": (lambda x: np.linalg.vector_norm(np.stack([x, x]), ord=-1, axis=1).sum(), 0.0),
     "a loop": (lambda x: sum(np.log(x[i]) for i in range(x.size)), -1.0),
     "beside infinity": (lambda x: (x - x).sum(), np.inf),
+    "the largest so far": (lambda x: np.exp(np.maximum.accumulate(x)).sum(), 1e4),
+    "sorted": (lambda x: np.log(np.sort(x)).sum(), -1.0),
+    "a solution": (lambda x: np.exp(np.linalg.solve(np.eye(len(x)), x)).sum(), 1e4),
 }
 
 
@@ -165,6 +168,21 @@ def test_numbers_that_something_watched_reads_are_computed():
         y = np.full(100, number)
         assert told(compiled, y) == told(compiled.function, y), number
     assert told(compiled, x) == []
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_of_what_does_not_depend_on_what_is_differentiated(name):
+    f, number = UNREAD[name]
+    function = tape.func.grad(lambda x, y: x.sum() + 0.0 * np.nan_to_num(f(y)))
+    both, good = (lambda y: function(np.ones(3), y)), np.linspace(1.1, 2.0, 5)
+    fast = tape.compile(function)
+    compiled = lambda y: fast(np.ones(3), y)  # noqa: E731
+    x = good.copy()
+    x[-2] = number
+    for calls in (1, 2, 60):
+        for _ in range(calls):
+            assert told(compiled, good) == told(both, good) == []
+        assert [w[0] for w in told(compiled, x)] == [w[0] for w in told(both, x)] != []
 
 
 def test_a_result_that_needs_nothing_of_it_is_made_of_no_more_records_than_before():
