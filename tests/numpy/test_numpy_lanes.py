@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -104,6 +106,46 @@ def test_buffers_gain_lanes_with_all_that_look_at_them(filling, derivative):
     expected = np.stack([transformed(x) for x in rows[:, :3]])
     assert_allclose(tape.vmap(transformed)(rows[:, :3]), expected, rtol=1e-12, atol=1e-13)
     assert_allclose(tape.compile(tape.vmap(transformed))(rows[:, :3]), expected, rtol=1e-12, atol=1e-13)
+
+
+OLD = {"young": lambda: None, "older": lambda: gc.collect(0), "old": lambda: gc.collect(1), "set aside": gc.freeze}
+
+
+@pytest.mark.parametrize("held", [1, 2], ids=["once", "twice"])
+@pytest.mark.parametrize("filling", ["all", "a part", "a part of which all is gone"])
+@pytest.mark.parametrize("age", OLD)
+def test_arrays_gain_lanes_however_old_they_are(age, filling, held):
+    def program(x):
+        y = np.zeros(3)
+        others = [y.T for _ in range(held)] if filling != "all" else []
+        OLD[age]()
+        part = y[1:]
+        if filling == "all":
+            y[0] = x[0]
+            return y * x
+        if filling == "a part":
+            part[0] = x[0]
+            return sum(others) + y * x
+        del y
+        part[0] = x[0]
+        return sum(others) * 2
+
+    expected = np.stack([program(x) for x in BATCH[0][:, :3]])
+    try:
+        assert_array_equal(tape.vmap(program)(BATCH[0][:, :3]), expected)
+    finally:
+        gc.unfreeze()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("filling", FILLING, ids=lambda f: f.__name__)
+def test_not_everything_there_is_is_looked_at_for_arrays_made_just_now(filling, compiled, monkeypatch):
+    def everything(*of):
+        raise AssertionError("all that the collector knows is looked at")
+
+    monkeypatch.setattr(gc, "get_referrers", everything)
+    mapped = tape.vmap(filling)
+    (tape.compile(mapped) if compiled else mapped)(BATCH[0][:, :3])
 
 
 def test_lanes_of_several_maps_and_tangents_around_them():

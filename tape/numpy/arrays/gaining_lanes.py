@@ -7,13 +7,16 @@ Their tensors stay what they are; the arrays go on with others, which lie in the
 from __future__ import annotations
 
 import gc
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ops.shapes.overwriting import look
 
 from ...base.tensor import Tensor
-from ...base.untraced import thaw
+from ...base.untraced import COUNTS, UNCOUNTED, thaw
 from ...recording.level import Layer, components, gained, levels_of, live, memories
+from ...recording.views import look_of
 from .face import Array
 from .leaving import asked
 from .lent import lent_of
@@ -37,30 +40,67 @@ def hold(y: Array, value: Any) -> None:
             raise _unseen()
         y._tensor = gained(held, missing)
     else:
-        _all_gain(held, missing)
+        found = held._lookers()
+        if found is None or lent_of(held):
+            raise _unseen()
+        del held  # who refers to it is counted
+        _all_gain(y, found, missing)
 
 
 def _is_shared(held: Tensor) -> bool:
     return bool(lent_of(held)) or any(len(found[1]) > 1 if (found := x._lookers()) else True for x in components(held))
 
 
-def _all_gain(held: Tensor, levels: list[Any]) -> None:
-    """Let the arrays that look at a tensor's memory have layers of some levels."""
-    found = held._lookers()
-    if found is None or lent_of(held):
-        raise _unseen()
+def _all_gain(y: Array, found: tuple[Tensor, list[tuple[Tensor, Any]]], levels: list[Any]) -> None:
+    """Let the arrays that look at the memory of a base have layers of some levels; `y` is one of them."""
+    arrays = _looking(y, found)
     base, lookers = found
     whole = gained(base, levels)
     seen = {id(tensor): look(whole, steps) for tensor, steps in lookers}
     if any(memories(made) != memories(whole) for made in seen.values()):
         raise _unseen()
+    for array in arrays:
+        readonly = array._tensor._readonly
+        array._tensor = seen[id(array._tensor)]
+        if readonly:
+            array._tensor._readonly = True
+
+
+def _looking(y: Array, found: tuple[Tensor, list[tuple[Tensor, Any]]]) -> list[Array]:
+    """The arrays that have one of the tensors which look at the memory of a base; `y` is one of them.
+
+    How many there are is counted, and most are young: only where not all are found so is everything looked at, which
+    takes the longer the more else a program holds.
+    """
+    tensors = [tensor for tensor, _ in found[1]]
+    seen = {id(tensor) for tensor in tensors}
+    arrays = _arrays_among([y], seen)
+    if COUNTS:
+        held = _held(tensors, any(found[0] is tensor for tensor in tensors))
+        for generation in range(2):
+            if len(arrays) == held:
+                return list(arrays.values())
+            arrays |= _arrays_among(gc.get_objects(generation), seen)
+        if len(arrays) == held:
+            return list(arrays.values())
     thaw()
-    for array in gc.get_referrers(*[tensor for tensor, _ in lookers]):
-        if type(array) is Array and id(array._tensor) in seen:
-            readonly = array._tensor._readonly
-            array._tensor = seen[id(array._tensor)]
-            if readonly:
-                array._tensor._readonly = True
+    return list(_arrays_among(gc.get_referrers(*tensors), seen).values())
+
+
+def _arrays_among(things: Sequence[Any], seen: set[int]) -> dict[int, Array]:
+    return {id(x): x for x in things if type(x) is Array and id(getattr(x, "_tensor", None)) in seen}
+
+
+def _held(tensors: list[Tensor], has_base: bool) -> int:
+    """How many refer to some tensors beside their views, this list, and what was found: arrays, and whoever else does.
+
+    Never less than there are arrays: each has one reference, and what is taken off is there as well.
+    """
+    looks = {id(way): way for way in map(look_of, tensors) if way is not None}
+    among = {id(tensor) for tensor in tensors}
+    parents = sum(id(way.parent) in among for way in looks.values())
+    count = sum(sys.getrefcount(tensors[k]) - UNCOUNTED - 2 for k in range(len(tensors)))
+    return count - has_base - parents
 
 
 def _unseen() -> TypeError:
