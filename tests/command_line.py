@@ -88,7 +88,7 @@ MODEL = """
         raise KeyError("no such thing")
 
     def unsupported(x):
-        return np.spacing(x)
+        return np.frompyfunc(np.sin, 1, 1)(x)
 
     def interrupted(x):
         signal.raise_signal(signal.SIGINT)

@@ -17,20 +17,24 @@ from ..pointwise.selection import abs, sgn, where
 from ..reductions.extremes import amax, amin
 from ..shapes.index import getitem
 from ..shapes.parts import dot_part
-from ..shapes.shape import cast, permute, reshape
+from ..shapes.shape import cast, permute, ravel, reshape
 from ..shapes.sums import Axis, kept, normal_axes, sum
 from .inverses import inv, slogdet
+from .products import dot
 from .spectral import svdvals
 
 
-def _vector_norm(x: Any, *, ord: float = 2, axis: Axis = None, keepdims: bool = False) -> Any:
+def _vector_norm(x: Any, *, ord: float | None = 2, axis: Axis = None, keepdims: bool = False) -> Any:
     x = np.asarray(x)
     if x.dtype.kind not in "fc":
         x = x.astype(float)
+    if ord is None and axis is None:
+        return np.linalg.norm(x, None, None, keepdims)
+    ord = 2 if ord is None else ord
     return np.linalg.vector_norm(x, axis=normal_axes(axis, x.ndim), keepdims=keepdims, ord=ord)
 
 
-def _slope(x: Any, z: Any, ord: float, axis: Axis) -> Any:
+def _slope(x: Any, z: Any, ord: float | None, axis: Axis) -> Any:
     """∂‖x‖/∂x = sgn(x) (|x| / ‖x‖)^(p−1); 0 where the norm or, for p < 1, the element is 0."""
     if ord == 0:
         return 0.0 * sgn(x)
@@ -40,16 +44,18 @@ def _slope(x: Any, z: Any, ord: float, axis: Axis) -> Any:
     if ord in (float("inf"), -float("inf")):
         ties = where(eq(abs(x), z), sgn(x), 0.0)
         return ties / where(eq(z, 0.0), 1.0, sum(abs(ties), axis=axis, keepdims=True))
-    if ord == 2:
+    if ord in (None, 2):
         return where(eq(z, 0.0), 0.0, x / z)
     nonzero = logical_and(ne(x, 0.0), ne(z, 0.0))
     ratio = where(nonzero, abs(x), 1.0) / where(eq(z, 0.0), 1.0, z)
     return where(nonzero, sgn(x) * ratio ** (ord - 1.0), 0.0)
 
 
-def _root_of_sum(x: Any, ord: float, axis: Axis, keepdims: bool) -> Any:
+def _root_of_sum(x: Any, ord: float | None, axis: Axis, keepdims: bool) -> Any:
     """`_vector_norm` in ops; not of order 0, which counts."""
-    if ord == 2:
+    if ord is None and axis is None and x.dtype.kind == "f":  # of one vector, if the numbers lie so, as NumPy has it
+        return reshape(sqrt(dot(ravel(x), ravel(x))), shape=(1,) * (x.ndim if keepdims else 0))
+    if ord in (None, 2):
         return sqrt(sum(dot_part(x, x), axis=axis, keepdims=keepdims))
     if ord == 1:
         return sum(abs(x), axis=axis, keepdims=keepdims)
@@ -58,7 +64,7 @@ def _root_of_sum(x: Any, ord: float, axis: Axis, keepdims: bool) -> Any:
     return sum(abs(x) ** float(ord), axis=axis, keepdims=keepdims) ** (1.0 / ord) if ord else None
 
 
-def _vector_norm_jvp(x: Any, z: Any, x_dot: Any, ord: float, axis: Any, keepdims: bool) -> Any:
+def _vector_norm_jvp(x: Any, z: Any, x_dot: Any, ord: float | None, axis: Any, keepdims: bool) -> Any:
     return sum(dot_part(_slope(x, z, ord, axis), x_dot), axis=axis, keepdims=keepdims)
 
 
@@ -72,10 +78,14 @@ vector_norm = general(
     complex=ADJOINT, cases=cases_of(
         ((2, 3), {}), ((2, 3), {"ord": 1, "axis": 0}), ((2, 3), {"ord": 3, "axis": -1, "keepdims": True}),
         ((4,), {"ord": float("inf")}), ((4,), {"ord": -float("inf")}), ((3,), {"ord": 0}), ((3,), {"ord": -1}),
-        ((2, 3), {"ord": 1.5, "axis": (0, 1)}), ((3,), {"ord": 0.5}),
+        ((2, 3), {"ord": 1.5, "axis": (0, 1)}), ((3,), {"ord": 0.5}), ((2, 3), {"ord": None, "keepdims": True}),
     ),
     batch=along("axis"),
-    doc="(Σ |x|^ord)^(1/ord) over axes.  The gradient at 0 is 0 for every order; extremes that tie share it evenly.",
+    doc="""(Σ |x|^ord)^(1/ord) over axes.
+
+    The gradient at 0 is 0 for every order; extremes that tie share it evenly.  The order None is 2, of which the
+    squares are added up over all axes as `numpy.linalg.norm` does it: as a product of vectors, in the order of memory.
+    """,
 )
 
 
@@ -136,8 +146,10 @@ def _numpy_norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = Fals
     np.float64(5.0)
     """
     x = ready(x)
-    if axis is None and (ord is None or x.ndim == 1):
-        return vector_norm(x, ord=2 if ord is None else ord, keepdims=keepdims)
+    if axis is None and (ord is None or (x.ndim == 1 and ord == 2) or (x.ndim == 2 and ord in ("fro", "f"))):
+        return vector_norm(x, ord=None, keepdims=keepdims)
+    if axis is None and x.ndim == 1:
+        return vector_norm(x, ord=ord, keepdims=keepdims)
     axes = normal_axes(tuple(axis) if isinstance(axis, list) else axis, x.ndim)
     if len(axes) == 2:
         return _matrix_norm(x, ord, axes, keepdims)

@@ -19,7 +19,7 @@ from ..reductions.reduction import mean
 from ..shapes.diagonals import diag
 from ..shapes.index import getitem, take
 from ..shapes.joining import cat
-from ..shapes.parts import mH, real
+from ..shapes.parts import complex as complex_of, imag, mH, real
 from ..shapes.shape import cast, flip, reshape, transpose
 from ..shapes.sums import sum
 from .products import inner, matmul, tensordot
@@ -135,7 +135,7 @@ def _corrcoef(x: Any, *, rowvar: bool = True) -> Any:
         return c / c
     deviation = sqrt(real(diag(c)) if is_complex(c) else diag(c))
     z = c / reshape(deviation, shape=(-1, 1)) / deviation
-    return z if is_complex(z) else clamp(z, -1.0, 1.0)
+    return complex_of(*[clamp(part(z), -1.0, 1.0) for part in (real, imag)]) if is_complex(z) else clamp(z, -1.0, 1.0)
 
 
 corrcoef = composite("corrcoef", _corrcoef, numpy=(np.corrcoef,))

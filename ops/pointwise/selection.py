@@ -166,6 +166,22 @@ copysign = elementwise(
 )
 
 
+numpy_spacing = elementwise(
+    "numpy_spacing", np.spacing, lambda: 0.0, domain=(NONZERO,),
+    hints=Hints(steps=lambda s, x: s.ufunc(np.spacing, [x])),
+    doc="""Distance to the next float away from 0, with the sign of x.
+
+    It is constant between powers of 2, and its gradient 0.
+    """,
+)
+
+numpy_nextafter = elementwise(
+    "numpy_nextafter", np.nextafter, lambda: 1.0, lambda: 0.0, domain=(NONZERO, NONZERO),
+    hints=Hints(steps=lambda s, x, y: s.ufunc(np.nextafter, [x, y])),
+    doc="Next float after x towards y: among real numbers that is x, and the gradient passes to it.",
+)
+
+
 def _nan_to_num(x: Any, *, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     return np.nan_to_num(x, True, 0.0 if nan is None else nan, posinf, neginf)
 

@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+import ops
+
 from ..base.tensor import Face
 from ..base.tree import leaves_of
 from .array_writing import PLACING
 from .arrays.explaining import have_numbers
+from .arrays.face import faces, stop_gradient
 from .arrays.face_base import absent
 from .arrays.leaving import carries, plain
-from .arrays.unwrapping import holds_face
+from .arrays.unwrapping import bare, holds_face
 from .constructors import as_array, gathered
 from .mathematics import holds
 from .padding import pad
@@ -196,10 +199,42 @@ def geomspace(start: Any, stop: Any, *rest: Any, **named: Any) -> Any:
 
 
 def gradient(f: Any, *spacings: Any, **named: Any) -> Any:
-    """`np.gradient` by recorded coordinates that are known and constant: where steps are all the same, one counts."""
+    """`np.gradient` by recorded coordinates: where steps are all the same one of them counts, as NumPy has it.
+
+    So it does for the value.  Of coordinates that are not constant each step counts for the derivative: that of a
+    formula for equal ones would be another.
+    """
     known = [plain(h) if holds_face(h) and _is_constant(h) else h for h in spacings]
+    steps = [_only_step(h) if holds_face(h) else h for h in known]
+    if any(h is not given for h, given in zip(steps, known)):
+        found = np.gradient(f, *steps, **named)
+        with np.errstate(all="ignore"):
+            slopes = faces(ops.numpy_gradient(*bare((f, *known)), **bare(named)))
+            if isinstance(found, tuple):
+                return tuple([_taken_for(*both) for both in zip(found, slopes)])
+            return _taken_for(found, slopes)
     same = all(h is given for h, given in zip(known, spacings))
     return NotImplemented if same else np.gradient(f, *known, **named)
+
+
+def _taken_for(found: Any, y: Any) -> Any:
+    """Numbers with the derivatives of others, that differ by rounding; where these are infinite with their own.
+
+    The difference of neighbours is exact, and so is what it gives when it is added.
+    """
+    return np.where(np.isfinite(y), y + stop_gradient(found - y), found)
+
+
+def _only_step(h: Any) -> Any:
+    """The first of the steps between coordinates if all others are the same, else the coordinates; a guard."""
+    if h.ndim != 1 or h.size < 2:
+        return h
+    steps = np.diff(h)
+    return steps[0] if holds(_are_the_same, steps) else h
+
+
+def _are_the_same(steps: Any) -> Any:
+    return np.equal(steps, steps[..., :1])
 
 
 def _is_constant(x: Any) -> bool:

@@ -22,7 +22,7 @@ from ..recording.level import components, memories
 from .arrays.attributes import readonly
 from .arrays.face import Array, Recorded, array
 from .arrays.face_base import numpy
-from .arrays.leaving import plain
+from .arrays.leaving import is_foreign, plain, user_frame
 from .arrays.lent import copied
 from .arrays.unwrapping import bare, tensor_of
 
@@ -186,12 +186,18 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 def broadcast_arrays(*args: Any, subok: bool = False) -> Any:
     """`np.broadcast_arrays`: an array that has the shape of all is given itself.
 
-    In the place of a plain array, into which nothing recorded is written, stands one to read: SciPy's code makes others
-    like it, and writes recorded values into these.
+    One around is so for the user's own code.  In the place of other plain arrays, into which nothing recorded is
+    written, stands one to read: SciPy's code makes others like it, and writes recorded values into these; and NumPy,
+    which warns of writing there, will give such ones.
     """
-    arrays = [x if type(x) is Array else _to_read(x) for x in args]
-    shape = np.broadcast_shapes(*[x.shape for x in arrays])
+    shape = np.broadcast_shapes(*[(x if isinstance(x, np.ndarray) else _to_read(x)).shape for x in args])
+    by_user = not is_foreign(user_frame()[0])
+    arrays = [x if type(x) is Array or (by_user and _is_plain(x, shape)) else _to_read(x) for x in args]
     return tuple([x if x.shape == shape else array(ops.broadcast_to(tensor_of(x), shape=shape)) for x in arrays])
+
+
+def _is_plain(x: Any, shape: tuple[int, ...]) -> bool:
+    return type(x) is np.ndarray and x.shape == shape
 
 
 def _to_read(x: Any) -> Array:

@@ -136,6 +136,11 @@ def _by_op(op: Any) -> Callable[..., Any]:
     return lambda *xs: faces(op(*bare(xs)), face)
 
 
+def _next(x: Any, y: Any, **steps: Any) -> Any:
+    """`math.nextafter`; of several steps it needs plain numbers."""
+    return math.nextafter(x, y, **steps) if steps else _by_op(ops.numpy_nextafter)(x, y)
+
+
 def _log(x: Any, base: Any = None) -> Any:
     return np.log(x) if base is None else np.log(x) / np.log(base)
 
@@ -286,7 +291,7 @@ FUNCTIONS: dict[tuple[Any, str], Callable[..., Any]] = {
        {"erf": "erf", "erfc": "erfc", "lgamma": "lgamma", "gamma": "special_gamma"}.items()},
     **{(math, name): _whole(getattr(math, name)) for name in ("floor", "ceil", "trunc", "ulp")},
     (math, "modf"): _parts(math.modf, np.modf), (math, "frexp"): _parts(math.frexp, frexp),
-    (math, "ldexp"): _ldexp,
+    (math, "ldexp"): _ldexp, (math, "nextafter"): checked(math.nextafter, _next, as_real),
     (math, "remainder"): checked(math.remainder, remainder, as_real),
     **{(math, name): _tested(math, name) for name in ("isnan", "isinf", "isfinite")},
     (math, "log"): checked(math.log, _log, as_real), (math, "hypot"): checked(math.hypot, _length, as_real),

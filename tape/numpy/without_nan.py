@@ -21,6 +21,7 @@ from .arrays.face_base import numpy
 from .arrays.leaving import plain, user_frame
 from .arrays.unwrapping import bare
 from .constructors import as_array
+from .mathematics import holds
 
 LINEAR, ALL_NAN = "linear", "All-NaN slice encountered"
 
@@ -155,9 +156,11 @@ def quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = LINEAR,
     keepdims: Any = False, *, weights: Any = None, **old: Any,
 ) -> Any:  # fmt: skip
-    """`np.quantile`, weighted."""
-    if weights is None or out is not None or old:
+    """`np.quantile`, weighted; and of one number of a narrow dtype that is none."""
+    if out is not None or old:
         return NotImplemented
+    if weights is None:
+        return _unless_none(np.quantile, a, q, axis, method, keepdims)
     return _weighted(np.quantile, a, q, axis, method, keepdims, weights)
 
 
@@ -165,10 +168,32 @@ def percentile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = LINEAR,
     keepdims: Any = False, *, weights: Any = None, **old: Any,
 ) -> Any:  # fmt: skip
-    """`np.percentile`, weighted."""
-    if weights is None or out is not None or old:
+    """`np.percentile`, weighted; and of one number of a narrow dtype that is none."""
+    if out is not None or old:
         return NotImplemented
+    if weights is None:
+        return _unless_none(np.percentile, a, q, axis, method, keepdims)
     return _weighted(np.quantile, a, np.true_divide(plain(q), 100), axis, method, keepdims, weights)
+
+
+def _unless_none(function: Any, a: Any, q: Any, axis: Any, method: str, keepdims: Any) -> Any:
+    """The nan that NumPy gives in the dtype that it has in `a`, in the place of one number of a wider one.
+
+    NotImplemented, unless there is a nan and that is what an op does not give: in an array NumPy writes the nan into
+    the wider dtype, and a share that is Python's number widens nothing.
+    """
+    if type(q) in (float, int) or np.ndim(q):
+        return NotImplemented
+    a = as_array(a)
+    axes = range(a.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, a.ndim)
+    is_wider = a.dtype.kind == "f" and np.result_type(a.dtype, as_array(q).dtype) != a.dtype
+    if not is_wider or len(axes) < a.ndim or holds(_is_number, a):
+        return NotImplemented
+    return function(a, 0.5, axis, method=method, keepdims=keepdims)
+
+
+def _is_number(x: Any) -> Any:
+    return np.logical_not(np.isnan(x))
 
 
 def _weighted(function: Any, a: Any, q: Any, axis: Any, method: str, keepdims: Any, weights: Any) -> Any:

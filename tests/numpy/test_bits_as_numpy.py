@@ -1,9 +1,11 @@
 """Functions give the very numbers that NumPy gives: signs of zeros, what is beside infinities, the order of sums."""
 
+import math
 from functools import partial
 
 import numpy as np
 import pytest
+from differences import gradients
 
 import tape
 from tape.func import vjp
@@ -21,6 +23,7 @@ INFINITE = [
     for v in ([1, 2, INF], [-INF, 0.5, INF], [1, INF, INF, 3], [INF] * 4, [-INF, 1, 2, 4, 5], [INF, INF, -1.0])
 ]
 ANY = [RNG.normal(size=n) for n in (3, 8, 17, 40)]
+EVEN = [np.linspace(0.1, 1, n) for n in (3, 8)] + [np.arange(5) * 0.5, np.cumsum([0.5, 1.0, 0.25]), np.full(4, INF)]
 UNEVEN = np.cumsum([0.5, 1.0, 0.25, 2.0, 0.5])
 SHARES = (0, 0.3, 0.5, 1, [0.2, 0.9])
 
@@ -46,6 +49,17 @@ FUNCTIONS = {
         name: (partial(by_shares, getattr(np, name)), [*ZEROS, *INFINITE, *ANY])
         for name in ("nanquantile", "nanpercentile")
     },
+    "norm": (np.linalg.norm, [*ZEROS, *INFINITE, *ANY]), "norm of order 2": (lambda x: np.linalg.norm(x, 2), ANY),
+    "norm of a matrix": (lambda x: np.linalg.norm(np.outer(x, x[:3])[::2].T, "fro"), ANY),
+    "norm of complex numbers": (lambda x: np.linalg.norm((x + 1j * x[::-1]).reshape(-1, 1)[::-1]), ANY),
+    "norm that keeps axes": (lambda x: np.linalg.norm(np.outer(x, x), keepdims=True), ANY),
+    "corrcoef of complex numbers": (lambda x: np.corrcoef([x + 1j * x[::-1], x[::-1] - 2j * x, 1j * x]), ANY),
+    **{
+        f"gradient by coordinates, order {k}": (lambda x, k=k: np.gradient(np.sin(x), x, edge_order=k), [*EVEN, *ANY])
+        for k in (1, 2)
+    },
+    "gradient by coordinates of two axes": (lambda x: np.gradient(np.outer(np.sin(x), x), x * x, x), EVEN),
+    "steps": (lambda x: (np.spacing(x), np.nextafter(x, x[::-1]), np.nextafter(1.0, x)), [*MIXED, *INFINITE, *ANY]),
     "interp": (lambda x: np.interp(x, [-1.0, 0.0, 2.0], [1.0, INF, 3.0]), [np.array([NAN, -2, -1, -0.5, 0, 1, 5])]),
     "interp at one point": (lambda x: np.interp(x, [1.0], [4.0]), [np.array([NAN, 0, 1, 2])]),
     "interp of equal points": (lambda x: np.interp(x, [0.0, 0.0], [INF, INF]), [np.array([NAN, 0, 1, -1])]),
@@ -85,7 +99,12 @@ def test_numbers_are_numpys(name, dtype):
 
 @pytest.mark.parametrize(
     "name",
-    [name for name in FUNCTIONS if "gradient" not in name and name not in ("max", "min", "nanmax", "nanmin", "fmax")],
+    [
+        name
+        for name in FUNCTIONS
+        if not any(part in name for part in ("gradient", "norm of", "norm that", "corrcoef"))
+        and name not in ("max", "min", "nanmax", "nanmin", "fmax")
+    ],
 )
 def test_compiled_numbers_are_numpys(name):
     function, several = FUNCTIONS[name]
@@ -93,6 +112,62 @@ def test_compiled_numbers_are_numpys(name):
     with np.errstate(all="ignore"):
         for x in several[:4] * 2:
             assert same(compiled(x), function(x)), x
+
+
+SEVERAL = {
+    name: getattr(np, name) for name in ("quantile", "percentile", "nanquantile", "nanpercentile")
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("q", [0.4, np.array(0.4), np.float32(0.4), np.array(0.4, "f4"), [0.4], np.array([0.4], "f4")])
+@pytest.mark.parametrize("name", SEVERAL)
+def test_one_quantile_that_is_nan_has_its_dtype(name, q):
+    """NumPy gives the nan that it found, in its dtype, where it writes others into the dtype of both."""
+    function = SEVERAL[name]
+    compiled = tape.compile(lambda x: function(x, q))
+    for dtype in "efd":
+        for first in (NAN, 1.0, NAN):
+            for shape in ((4,), (2, 2)):
+                x = np.array([first, 3.0, 2.0, 5.0], dtype).reshape(shape)
+                expected = function(x, q)
+                for found in (vjp(lambda x: function(x, q), x)[0], compiled(x)):
+                    assert same(found, expected)
+                    assert found.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_slopes_depend_on_each_coordinate_also_where_these_are_even(order):
+    weights = np.arange(1.0, 6.0) ** 2
+
+    def f(x):
+        return np.sum(np.gradient(np.sin(3 * x), x, edge_order=order) * weights)
+
+    for x in (np.linspace(0, 1, 5), np.linspace(0, 1, 5) ** 2):
+        expected = gradients(f, [x])[0]
+        for gradient in (tape.func.grad(f), tape.func.jacfwd(f), tape.compile(tape.func.grad(f))):
+            np.testing.assert_allclose(gradient(x), expected, rtol=1e-6, atol=1e-6)
+        second = gradients(lambda x: tape.func.grad(f)(x)[0], [x])[0]
+        np.testing.assert_allclose(tape.func.hessian(f)(x)[0], second, rtol=1e-5, atol=1e-5)
+    both = np.stack([np.linspace(0, 1, 5), np.linspace(0, 1, 5) ** 2])
+    np.testing.assert_allclose(tape.func.vmap(f)(both), [f(x) for x in both], rtol=1e-13)
+    slopes = tape.compile(lambda x: np.gradient(x * x, x, edge_order=order))
+    for x in (both[0], both[1], 3 * both[0], both[1]):
+        assert same(slopes(x), np.gradient(x * x, x, edge_order=order))
+
+
+def test_the_next_number_has_the_slope_of_the_number():
+    x = np.array([0.3, -0.7, 2.0])
+    programs = [
+        (lambda x: np.sum(np.nextafter(x * x, 9.0)), 2 * x),
+        (lambda x: np.sum(np.nextafter(1.0, x)), 0 * x),
+        (lambda x: np.sum(x * np.spacing(x)), np.spacing(x)),
+        (lambda x: math.nextafter(x[0], 9.0), np.eye(3)[0]),
+    ]
+    for f, expected in programs:
+        for gradient in (tape.func.grad(f), tape.compile(tape.func.grad(f)), tape.func.jacfwd(f)):
+            for _ in range(2):
+                np.testing.assert_array_equal(gradient(x), expected)
+    assert tape.func.vjp(lambda x: math.nextafter(x[0], 9.0), x)[0] == math.nextafter(0.3, 9.0)
 
 
 PAIRS = {

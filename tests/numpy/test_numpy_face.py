@@ -181,9 +181,9 @@ def test_a_buffer_with_views_takes_lanes_together_with_them():
 
 def test_errors_name_the_line_and_the_function():
     def f(x):
-        return np.nextafter(x, 9.0).sum()
+        return np.frompyfunc(np.sin, 1, 1)(x).sum()
 
-    with pytest.raises(TypeError, match=r"np\.nextafter.*(\n.*)*test_numpy_face\.py:\d+ in f"):
+    with pytest.raises(TypeError, match=r"vectorized.*(\n.*)*test_numpy_face\.py:\d+ in f"):
         tape.func.grad(f)(np.ones(3))
 
 

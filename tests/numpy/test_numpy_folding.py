@@ -92,8 +92,8 @@ def test_reduce_with_all_its_arguments(name):
 
 
 def test_a_fold_of_a_function_without_a_rule_is_refused():
-    with pytest.raises(TypeError, match="nextafter needs plain numbers"):
-        tape.func.grad(lambda x: np.nextafter.reduce(x))(X)
+    with pytest.raises(TypeError, match="needs plain numbers"):
+        tape.func.grad(lambda x: np.frompyfunc(max, 2, 1).reduce(x))(X)
     assert tape.func.grad(lambda x: x.sum() * np.logical_and.reduce(x > 0))(X).tolist() == [1.0] * 3
 
 

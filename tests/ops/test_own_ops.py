@@ -148,12 +148,13 @@ def test_general_of_any_number_of_operands():
 
 
 def test_numpys_function_finds_the_op():
-    ops.elementwise("gap", np.spacing, lambda x: 0.0 * x, numpy=(np.spacing,))
+    zeros = pytest.importorskip("scipy.special").zetac
+    ops.elementwise("gap", zeros, lambda x: 0.0 * x, numpy=(zeros,))
     x = leaf([0.5, 2.0])
-    assert np.spacing(x).grad_fn is not None
+    assert zeros(x).grad_fn is not None
     ops.remove("gap")
     with pytest.raises(TypeError, match="has no rule for tensors"):
-        np.spacing(x)
+        zeros(x)
 
 
 def test_what_was_recorded_outlives_its_op():

@@ -23,11 +23,6 @@ DRAWN = (
     "a + (b - a) * rng.random(n), s * rng.exponential(size=n), m + np.linalg.cholesky(c) @ rng.normal(size=n)."
 )
 
-NEXT = (
-    "It goes to the next number that a float can be, which is no function of real numbers and has no derivative.  Add "
-    "what is meant: x + np.spacing(tape.stop_gradient(x))."
-)
-
 INSTEAD = {
     "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
     "lu, qr, eigvalsh, svdvals, expm, norm, block_diag, toeplitz, hankel and circulant; of np.linalg nearly all.",
@@ -68,9 +63,11 @@ INSTEAD = {
     "broadcast()": "np.broadcast_shapes(x.shape, y.shape) says the shape, and the arrays of "
     "np.broadcast_arrays(x, y) have the elements.",
     "statistics.": "np.mean, np.median, np.std and np.var record.",
-    "np.spacing": "It is a step from one float to the next, and constant between: np.spacing(tape.stop_gradient(x)).",
-    "np.nextafter": NEXT,
-    "nextafter()": NEXT,
+    **dict.fromkeys(
+        ("numpy.matrixlib.", "numpy.asmatrix", "numpy.bmat"),
+        "Matrices of that class have other rules: take arrays of two axes, x @ y for their *, x.T, and "
+        "np.linalg.inv(x) for x.I; np.block puts parts together.",
+    ),
     "numpy.lib.as_strided": "It shows memory by any strides, and so elements more than once, or none of the array's: "
     "index with an array of places, as x[i[:, None] + j], or take np.lib.stride_tricks.sliding_window_view(x, n).",
     "complex()": "Write a + 1j * b, which records.",

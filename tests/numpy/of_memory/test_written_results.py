@@ -75,16 +75,39 @@ def test_writes_are_seen_where_numpy_shows_them(name, write):
         np.testing.assert_allclose(np.sum(keeps), seen, atol=1e-12)
 
 
-def test_nothing_is_written_beside_a_plain_array_that_is_broadcast():
-    """NumPy writes into the array around; that is refused, and a compiled function runs as it is."""
+def test_a_plain_array_of_the_shape_of_all_is_given_itself():
+    """What is written there is seen in the array around, and recorded values are refused."""
     around = np.ones(3)
 
     def program(x):
-        np.broadcast_arrays(around, x)[0][0] = 5.0
+        np.broadcast_arrays(around, x)[0][0] += 5.0
+        return np.sum(around * x)
+
+    np.testing.assert_array_equal(tape.func.grad(program)(np.arange(3.0)), [6.0, 1.0, 1.0])
+    with pytest.warns(RuntimeWarning, match="without compiling"):
+        assert tape.compile(program)(np.arange(1.0, 4.0)) == 16.0
+    assert around[0] == 11.0
+    with pytest.raises(TypeError, match="needs plain numbers"):
+        tape.func.grad(lambda x: np.broadcast_arrays(around, x)[0].put(0, x[0]) or x.sum())(np.arange(3.0))
+
+
+@pytest.mark.parametrize("f", [lambda f: f, tape.compile], ids=["eager", "compiled"])
+def test_a_plain_array_that_is_spread_is_there_to_read(f):
+    around = np.arange(3.0)
+
+    def program(x):
+        a, b = np.broadcast_arrays(around, x)
+        return np.sum(a * b + a.sum())
+
+    gradient = f(tape.func.grad(program))
+    for first in (0.0, 7.0, 8.0):
+        around[0] = first
+        np.testing.assert_array_equal(gradient(np.ones((2, 3))), np.broadcast_to(around, (2, 3)))
+        np.testing.assert_array_equal(gradient(np.ones(3)), around)
+
+    def writing(x):
+        np.broadcast_arrays(around, x)[0][0] = 2.0
         return np.sum(around * x)
 
     with pytest.raises(ValueError, match="read-only"):
-        tape.func.grad(program)(np.arange(3.0))
-    with pytest.warns(RuntimeWarning, match="without compiling"):
-        assert tape.compile(program)(np.arange(1.0, 4.0)) == 10.0
-    assert around[0] == 5.0
+        tape.func.grad(writing)(np.ones((2, 3)))
