@@ -41,7 +41,7 @@ from .arrays.memory_order import settled
 from .arrays.outputs import ADDING_UP, fill, in_dtype, with_out_named, with_room_of
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import is_usual, require_alike, require_taken, tell_truths
-from .arrays.unwrapping import bare, bare_noting, has_tensor
+from .arrays.unwrapping import bare, bare_noting, has_tensor, in_lists
 from .as_numpy_takes import SPECTRA, TAKEN_OTHERWISE, promoted, tells_otherwise, with_one_triangle
 from .composed import COMPOSED
 from .constructors import as_array
@@ -49,7 +49,7 @@ from .folding import divided_there
 from .layouts import as_numpy_lays
 from .looks import LOOKS
 from .polynomials import real_if_all_are
-from .ufuncs import answers_itself, array_ufunc
+from .ufuncs import USUAL, answers_itself, array_ufunc
 from .vectorised import CALLING
 
 KEPT = frozenset({
@@ -154,6 +154,8 @@ def array_function(self: Face, function: Any, types: Any, args: Any, kwargs: Any
         require_without_rules(types)
         if any(answers_itself(kind, "__array_function__") for kind in types):
             return NotImplemented
+    if args and type(args[0]) not in USUAL:
+        args = in_lists(tuple(args))
     if PythonNumber in types:
         if function in PARTS and args and type(args[0]) is PythonNumber:
             return getattr(args[0], function.__name__)

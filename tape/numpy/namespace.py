@@ -6,6 +6,7 @@ The functions themselves are NumPy's, which ask an `Array` for its answer; there
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -42,7 +43,7 @@ def functions(room: str) -> dict[str, Callable[..., Any]]:
     }}  # fmt: skip
 
 
-NESTED = frozenset({list, tuple})
+NESTED = frozenset({list, tuple, deque})
 
 
 def taking_lists(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,7 +54,7 @@ def taking_lists(original: Callable[..., Any]) -> Callable[..., Any]:
         given, named = args, kwargs
         if not NESTED.isdisjoint(map(type, args)):
             args, kwargs = with_out_named(original, args, kwargs)
-            args = tuple([gathered(x) if type(x) in (list, tuple) else x for x in args])
+            args = tuple([gathered(x) if type(x) in NESTED else x for x in args])
         if kwargs:
             kwargs = {name: gathered(x) if name != "out" else x for name, x in kwargs.items()}
         if not given or type(given[0]) in FACES or not holds_face(given) or is_usual(original, given, named):

@@ -1,9 +1,10 @@
-"""`np.nditer` over recorded arrays: the elements that NumPy visits, in its order, read and written."""
+"""`np.nditer` over recorded arrays: the elements that NumPy visits, in its order; sequences that are no lists."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
+from collections import UserList, deque
 
 import numpy as np
 import pytest
@@ -154,3 +155,57 @@ def test_functions_of_tape_numpy_are_known_to_compiled_ones():
 
 def plainly(x):
     return x[1, 0] * (x * x).sum() + x[0, :2].sum()
+
+
+NUMBERS = np.array([1.0, 3.0, 2.0])
+
+
+class OwnSequence:
+    """A sequence by its methods alone."""
+
+    def __init__(self, numbers):
+        self.numbers = list(numbers)
+
+    def __len__(self):
+        return len(self.numbers)
+
+    def __getitem__(self, k):
+        return self.numbers[k]
+
+
+OF_NUMBERS = {
+    "array": np.array, "asarray": np.asarray, "mean": np.mean, "sum": np.sum, "max": np.max, "median": np.median,
+    "cumsum": np.cumsum, "std": np.std, "diff": np.diff, "norm": np.linalg.norm,
+    "dot": lambda s: np.dot(s, [2.0, 3.0]),
+}  # fmt: skip
+OF_ARRAYS = {"stack": np.stack, "concatenate": np.concatenate, "vstack": np.vstack, "hstack": np.hstack}
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_of_numbers_in_a_deque(name):
+    function = OF_NUMBERS[name]
+
+    def f(kind, x):
+        window = kind(maxlen=2) if kind is deque else []
+        for v in x:
+            window.append(v * v)
+        return np.sum(function(window if kind is deque else window[-2:]) * 1.0)
+
+    expected = tape.func.grad(lambda x: f(list, x))(NUMBERS)
+    for gradient in (tape.func.grad(lambda x: f(deque, x)), tape.compile(tape.func.grad(lambda x: f(deque, x)))):
+        for _ in range(2):
+            np.testing.assert_array_equal(gradient(NUMBERS), expected)
+
+
+@pytest.mark.parametrize("kind", [deque, UserList, OwnSequence])
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_of_arrays_in_other_sequences(name, kind):
+    function = OF_ARRAYS[name]
+
+    def f(kind, x):
+        return np.sum(function(kind([x, x * x])) ** 2)
+
+    np.testing.assert_array_equal(tape.func.vjp(lambda x: f(kind, x), NUMBERS)[0], f(kind, NUMBERS))
+    np.testing.assert_array_equal(
+        tape.func.grad(lambda x: f(kind, x))(NUMBERS), tape.func.grad(lambda x: f(list, x))(NUMBERS)
+    )

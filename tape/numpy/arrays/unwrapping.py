@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,10 @@ NUMBERS = frozenset({float, int, bool, complex, str, type(None)})
 """What is plain, whatever it is."""
 
 
+SEQUENCES = (list, tuple, deque)
+"""What NumPy makes an array of by going through it."""
+
+
 def has_tensor(x: Any) -> bool:
     """Whether there is a tensor among the arguments, beside the faces: a mixture counts as tensors."""
     if type(x) in FACES:
@@ -67,9 +72,19 @@ def holds_face(x: Any) -> bool:
     """Whether something is a recorded value, or there is one in nested sequences."""
     if type(x) in FACES:
         return True
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, SEQUENCES):
         return any(map(holds_face, x))
     return isinstance(x, Face)
+
+
+def in_lists(x: Any) -> Any:
+    """Arguments with lists in the place of other sequences of recorded values, which NumPy goes through as well."""
+    if type(x) in (list, tuple):
+        return type(x)([in_lists(part) for part in x])
+    if isinstance(x, (str, bytes, dict, np.ndarray, Face, Tensor)) or not hasattr(type(x), "__getitem__"):
+        return x
+    parts = list(x) if hasattr(type(x), "__len__") else []
+    return parts if holds_face(parts) else x
 
 
 def tensor_of(x: Any) -> Tensor:
@@ -101,13 +116,13 @@ def common_dtype(x: Any) -> np.dtype[Any]:
 
 
 def _types(x: Any) -> list[np.dtype[Any]]:
-    if isinstance(x, (list, tuple)):
+    if isinstance(x, SEQUENCES):
         return [dtype for part in x for dtype in _types(part)]
     return [x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype]
 
 
 def _stacked(x: Any, dtype: np.dtype[Any]) -> Tensor:
-    if not isinstance(x, (list, tuple)):
+    if not isinstance(x, SEQUENCES):
         part = tensor_of(x)
         return part if part._spec.dtype == dtype else ops.cast(part, dtype=dtype)
     if not holds_face(x):
