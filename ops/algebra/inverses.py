@@ -92,13 +92,18 @@ def _kept(g: Any) -> Any:
 
 
 def _cofactor(x: Any) -> Any:
-    """From the singular values: cof(U S V) = det(U V) conj(U) diag(Π_{j≠i} sⱼ) conj(V)."""
+    """From the singular values: cof(U S V) = det(U V) conj(U) diag(Π_{j≠i} sⱼ) conj(V).
+
+    Of a matrix that is not finite it is nan: LAPACK may never end to look for its singular values.
+    """
     x = np.asarray(x)
-    u, s, vh = np.linalg.svd(x)
+    finite = np.isfinite(x).all(axis=(-2, -1), keepdims=True)
+    u, s, vh = np.linalg.svd(np.where(finite, x, np.eye(x.shape[-1], dtype=x.dtype)))
     n = s.shape[-1]
     others = np.prod(np.where(np.eye(n, dtype=bool), 1.0, s[..., None, :]), axis=-1).astype(x.dtype)
     signs = np.sign(np.linalg.det(u) * np.linalg.det(vh))
-    return signs[..., None, None] * (np.conj(u) * others[..., None, :]) @ np.conj(vh)
+    found = signs[..., None, None] * (np.conj(u) * others[..., None, :]) @ np.conj(vh)
+    return np.where(finite, found, np.array(np.nan, x.dtype))
 
 
 def _minor_index(n: int) -> tuple[Any, ...]:
