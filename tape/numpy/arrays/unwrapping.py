@@ -81,7 +81,7 @@ def in_lists(x: Any) -> Any:
     """Arguments with lists in the place of other sequences of recorded values, which NumPy goes through as well."""
     if type(x) in (list, tuple):
         return type(x)([in_lists(part) for part in x])
-    if isinstance(x, (str, bytes, dict, np.ndarray, Face, Tensor)) or not hasattr(type(x), "__getitem__"):
+    if isinstance(x, (str, bytes, dict, np.dtype, np.ndarray, Face, Tensor)) or not hasattr(type(x), "__getitem__"):
         return x
     parts = list(x) if hasattr(type(x), "__len__") else []
     return parts if holds_face(parts) else x
