@@ -200,9 +200,9 @@ class KernelFunction(KernelMemory):
         shared = self.shared
         if x < shared.given or shared.kinds[x] != F:
             return name
-        type_, function = self.types[F], "@llvm.arithmetic.fence." + (f"v{self.width}" if self.width > 1 else "")
-        function += f"f{self.task.bits}"
-        shared.declare(f"declare {type_} {function}({type_})")
+        type_, vector = self.types[F], f"v{self.width}" if self.width > 1 else ""
+        function = f'@"llvm.arithmetic.fence.{vector}f{self.task.bits}"'
+        shared.declare(f'declare {type_} {function}({type_} %".1")')  # as llvmlite writes it for ops: once
         return self.say(f"call {type_} {function}({type_} {name})")
 
     # Values.

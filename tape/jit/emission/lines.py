@@ -118,7 +118,7 @@ def lines_of(op: Op, bits: int, width: int) -> tuple[Callable[..., str], int, tu
         return "%t{n[" + str(inner.setdefault(name, len(inner))) + "]}"
 
     template = _NAME.sub(rename, text)
-    declared = tuple(str(g) for name, g in module.globals.items() if name != "op")
+    declared = tuple(str(g).strip() for name, g in module.globals.items() if name != "op")
     if not inner:
         return (lambda n, z, *xs: template.format(z, *xs)), 0, declared
     count = len(inner)
