@@ -23,7 +23,7 @@ from ..base.signatures import signature_of, signature_of_short, signed
 from ..base.tensor import Face, Tensor, Theme
 from .laying import laid
 from .recorder import as_tensor, whole
-from .short_ways import binary, is_operand, reflected, store, unary
+from .short_ways import binary, is_operand, product, reflected, store, unary
 from .wengert import current
 
 SPELLINGS = {
@@ -312,7 +312,7 @@ def _general(op: Op, is_reflected: bool = False, as_operands: bool = True) -> Ca
 
     if is_reflected or not as_operands or op.params or op.arity != 2 or op.outputs != 1 or op.lies != ROWS:
         return apply
-    return binary(op, beyond=apply)
+    return product(op, apply)
 
 
 def _forward(op: Op) -> Callable[..., Any]:

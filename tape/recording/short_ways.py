@@ -21,7 +21,7 @@ from ..base.errors import misfit
 from ..base.spec import spec_of
 from ..base.tensor import Tensor
 from .laying import laid
-from .recorder import LARGE, MANY, as_tensor, bytes_of, forward_of, getframe, new, wrap
+from .recorder import LARGE, MANY, append, as_tensor, forward_of, getframe, new, wrap
 from .wengert import LISTS, current
 
 SHORT: list[tuple[Any, Op]] = []
@@ -83,28 +83,20 @@ def unary(op: Op, depth: int = 1, as_operands: bool = True) -> Callable[[Tensor]
     return apply
 
 
-def binary(
-    op: Op, *, depth: int = 1, as_operands: bool = True, beyond: Callable[[Any, Any], Any] | None = None
-) -> Callable[[Any, Any], Tensor]:
-    """``bind`` for an elementwise op of two operands, called `depth` frames below the user's (see `unary`).
-
-    Or for another op whose results lie in rows: then all but two tensors is for a function `beyond`.
-    """
+def binary(op: Op, *, depth: int = 1, as_operands: bool = True) -> Callable[[Any, Any], Tensor]:
+    """``bind`` for an elementwise op of two operands, called `depth` frames below the user's (see `unary`)."""
     forward, code = forward_of(op), op.code
     needs_x, needs_y = op.needs((0,)), op.needs((1,))
     x_for_x, y_for_x, z_for_x = (name in needs_x for name in (*op.operands, "z"))
     x_for_y, y_for_y, z_for_y = (name in needs_y for name in (*op.operands, "z"))
-    elementwise, lay = beyond is None, laid_like if beyond is None else _in_rows
-    number = with_number(op, reflected=False, depth=depth + 1, as_operands=as_operands) if elementwise else None
-    real_only, turns = op.complex is not HOLOMORPHIC, not elementwise or not isinstance(forward, np.ufunc)
+    number = with_number(op, reflected=False, depth=depth + 1, as_operands=as_operands)
+    real_only, turns = op.complex is not HOLOMORPHIC, not isinstance(forward, np.ufunc)
     lies = op.lies if as_operands else AS_COMPUTED
 
     def apply(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
             return store(apply(input, other), out, op.name)
         if type(other) is not Tensor or type(input) is not Tensor:
-            if number is None:
-                return general(input, other)
             kind = type(other)
             if (kind is float or kind is int) and type(input) is Tensor:
                 try:
@@ -121,7 +113,7 @@ def binary(
         except ValueError as error:
             raise misfit(op, (x, y), error) from None
         if as_operands and z.ndim > 1 and not (x.flags.c_contiguous and (not turns or y.flags.c_contiguous)):
-            z = lay(z, x, y)
+            z = laid_like(z, x, y)
         try:
             wengert = LISTS[get_ident()]
         except KeyError:
@@ -131,7 +123,7 @@ def binary(
         result = new(Tensor)
         result._data = z
         spec = input._spec
-        if spec is not other._spec or not elementwise:
+        if spec is not other._spec:
             spec = spec_of(z)
         result._spec = spec
         if x_ref is True:
@@ -146,20 +138,20 @@ def binary(
         else:
             line, lasti = where
         dx, dy = x_ref is not None, y_ref is not None
-        x = x if (dx and x_for_x) or (dy and x_for_y) else None
-        y = y if (dx and y_for_x) or (dy and y_for_y) else None
-        z = z if (dx and z_for_x) or (dy and z_for_y) else None
-        wengert.extend((handle, code, x_ref, y_ref, x, y, z, None, spec, line, lasti))
-        nbytes = spec.nbytes if elementwise else spec.nbytes + sum(map(bytes_of, (x_ref, y_ref, x, y)))
-        if nbytes > LARGE:
-            wengert.account(nbytes)
+        wengert.extend((
+            handle, code, x_ref, y_ref,
+            x if (dx and x_for_x) or (dy and x_for_y) else None,
+            y if (dx and y_for_x) or (dy and y_for_y) else None,
+            z if (dx and z_for_x) or (dy and z_for_y) else None,
+            None, spec, line, lasti,
+        ))  # fmt: skip
+        if spec.nbytes > LARGE:
+            wengert.account(spec.nbytes)
         if handle > wengert.limit:
             wengert.scan()
         return result
 
     def general(input: Any, other: Any) -> Any:
-        if beyond is not None:
-            return beyond(input, other)
         check_operand(op, other)
         return laid(as_tensor(op(input, other)), lies, (input, other)) if is_operand(other) else NotImplemented
 
@@ -167,8 +159,29 @@ def binary(
     return apply
 
 
-def _in_rows(z: Any, *_: Any) -> Any:
-    return np.ascontiguousarray(z)
+def product(op: Op, beyond: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``bind`` for an op of two tensors whose results lie in rows, called by the user; others are for `beyond`."""
+    forward = forward_of(op)
+
+    def apply(input: Any, other: Any) -> Any:
+        if type(other) is not Tensor or type(input) is not Tensor:
+            return beyond(input, other)
+        x, y = input._data, other._data
+        try:
+            z = forward(x, y)
+        except ValueError as error:
+            raise misfit(op, (x, y), error) from None
+        if z.ndim > 1 and not z.flags.c_contiguous:
+            z = np.ascontiguousarray(z)
+        wengert = current()
+        refs = [t if t._node is True else t._node for t in (input, other)]
+        tracked = tuple([i for i, ref in enumerate(refs) if ref is not None])
+        if not tracked or not wengert.recording:
+            return wrap(z)
+        return append(wengert, op, refs, [x, y], z, spec_of(z), {}, tracked)
+
+    SHORT.append((apply, op))
+    return apply
 
 
 def reflected(op: Op, *, depth: int = 1, as_operands: bool = True) -> Callable[[Tensor, Any], Tensor]:
