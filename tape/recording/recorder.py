@@ -354,7 +354,7 @@ def enter(
     refs = x if type(x) is tuple else (x, y)
     for field in (*refs, xv, yv, *row_params) if op.params else (*refs, xv, yv):
         if type(field) not in WITHOUT_BYTES:
-            nbytes += bytes_of(field)
+            nbytes += _bytes_of(field)
     if nbytes > LARGE:
         wengert.account(nbytes)
     if spec:
@@ -401,7 +401,7 @@ WITHOUT_BYTES = frozenset({type(None), int, bool, float, str, slice})
 """Kinds of fields of rows that keep nothing alive."""
 
 
-def bytes_of(field: Any) -> int:
+def _bytes_of(field: Any) -> int:
     """Bytes that a field of a row keeps alive, which may be many more than its result has.
 
     A large leaf is counted by the first record that holds it.
@@ -410,7 +410,7 @@ def bytes_of(field: Any) -> int:
     if kind is np.ndarray:
         return field.nbytes
     if kind is tuple:
-        return 0 if WITHOUT_BYTES.issuperset(map(type, field)) else sum(map(bytes_of, field))
+        return 0 if WITHOUT_BYTES.issuperset(map(type, field)) else sum(map(_bytes_of, field))
     if (kind is Tensor or kind is Narrow) and field._spec.nbytes > LARGE and not field._counted:
         field._counted = True
         return field._spec.nbytes

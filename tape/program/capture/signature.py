@@ -17,9 +17,8 @@ from ...recording.recorder import WITHOUT_RULES, check_class
 from ...recording.wengert import current
 from ..recorded.trace import is_tracked
 from ..world.contents import parts_of
-from ..world.kinds import IMMUTABLE
+from ..world.kinds import IMMUTABLE, all_within
 from ..world.known import file_of
-from ..world.looking import all_within
 from ..world.surroundings import Surroundings
 from .interchanging import interchangeable
 

@@ -11,7 +11,7 @@ import random
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -41,6 +41,8 @@ from .reading import EQUATING
 from .surroundings import Unknown
 from .watched import Container, Fact, WatchedArray, WatchedSlot, bases_fact, dict_fact, type_fact
 
+MOST = 1 << 15
+"""Things looked at beyond which it costs too much to watch them."""
 LONGEST = 1 << 16
 """Things in a container that has to be gone through to verify it."""
 IMMUTABLE = {
@@ -360,3 +362,20 @@ WAYS: dict[type, Callable[[Any, Any], Looked]] = {
 """By type, how its objects are watched."""
 FAMILIES = (Tensor, Face, *GENERATORS, ModuleType, type, np.dtype)
 """Types whose subclasses are watched in the same way."""
+
+
+def all_within(objects: Iterable[Any]) -> Iterator[Any]:
+    """Some objects, and all that they hold in their attributes and as containers."""
+    stack = list(objects)
+    seen: set[int] = set()
+    while stack:
+        thing = stack.pop()
+        if type(thing) in IMMUTABLE or id(thing) in seen or len(seen) > MOST:
+            continue
+        seen.add(id(thing))
+        yield thing
+        if is_container(thing):
+            stack += parts_of(thing)
+        if is_written_in_python(type(thing)):
+            stack += (dict_of(thing) or {}).values()
+            stack += [slot.value for _, slot in slots_of(thing)]

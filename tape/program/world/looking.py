@@ -11,7 +11,7 @@ import functools
 import importlib.util
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
@@ -21,8 +21,8 @@ import numpy as np
 
 from ...base.location import in_library
 from ...base.tensor import Tensor
-from .contents import MISSING, dict_of, original, parts_of
-from .kinds import IMMUTABLE, is_container, slots_of, watch
+from .contents import MISSING, original
+from .kinds import IMMUTABLE, MOST, all_within, is_container, watch
 from .known import (
     NAMES,
     READS_ALL,
@@ -42,8 +42,6 @@ from .reading import Load, codes_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
 from .watched import Cell, Fact, Space, code_facts, is_special, keep_what_counts, name_facts, type_fact
 
-MOST = 1 << 15
-"""Things looked at beyond which it costs too much to watch them."""
 BEYOND = ("base", "obj")
 """Attributes by which one gets from a view to what it is a view of."""
 TITLES = {"__annotations__", "__doc__", "__module__", "__name__", "__qualname__"}
@@ -420,23 +418,6 @@ def print_options() -> Callable[[], Any]:
 _dispatching: Any = functools.singledispatch(named)
 DISPATCHING: CodeType = _dispatching.__code__
 """The code of every function that `functools.singledispatch` makes."""
-
-
-def all_within(objects: Iterable[Any]) -> Iterator[Any]:
-    """Some objects, and all that they hold in their attributes and as containers."""
-    stack = list(objects)
-    seen: set[int] = set()
-    while stack:
-        thing = stack.pop()
-        if type(thing) in IMMUTABLE or id(thing) in seen or len(seen) > MOST:
-            continue
-        seen.add(id(thing))
-        yield thing
-        if is_container(thing):
-            stack += parts_of(thing)
-        if is_written_in_python(type(thing)):
-            stack += (dict_of(thing) or {}).values()
-            stack += [slot.value for _, slot in slots_of(thing)]
 
 
 def may_be_given(thing: Any, path: Iterable[str]) -> bool:
