@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..pointwise.elementary import negated
+from ..pointwise.elementary import exp, negated
+from ..pointwise.selection import rint
 
 SQRT_HALF = 0.7071067811865476
 ONE_LESS_EULER = 0.42278433509846713
@@ -79,9 +80,14 @@ def digamma(x: Any) -> Any:
 
 
 def _bell(x: Any, scale: float) -> Any:
-    """exp(−scale x²), by a near number whose square is exact, and the rest."""
-    near = np.rint(x * FINE) / FINE
-    return np.exp(-scale * near * near) * np.exp(-scale * (x - near) * (x + near))
+    """exp(−scale x²), by a near number whose square is exact, and the rest; of an array or of what stands for one."""
+    near = rint(x * FINE) / FINE
+    return exp(-scale * near * near) * exp(-scale * (x - near) * (x + near))
+
+
+def left_tail(x: Any, erfcx: Callable[[Any], Any]) -> Any:
+    """Φ(x) for x < −1: exp(−x²/2) erfcx(−x/√2) / 2."""
+    return 0.5 * _bell(x, 0.5) * erfcx(-SQRT_HALF * x)
 
 
 def erfc(x: Any) -> Any:
@@ -93,12 +99,9 @@ def erfc(x: Any) -> Any:
 
 
 def ndtr(x: Any) -> Any:
-    """Φ(x); in the left tail exp(−x²/2) erfcx(−x/√2) / 2."""
-
-    def tail(x: Any) -> Any:
-        return 0.5 * _bell(x, 0.5) * special("erfcx")(-SQRT_HALF * x)
-
-    return corrected(special("ndtr")(x), x, (lambda x: (x < -1.0) & (x > -FAR), tail))
+    """Φ(x); in the left tail by `left_tail`."""
+    in_tail = lambda x: (x < -1.0) & (x > -FAR), lambda x: left_tail(x, special("erfcx"))
+    return corrected(special("ndtr")(x), x, in_tail)
 
 
 def log_ndtr(x: Any) -> Any:

@@ -229,11 +229,6 @@ erfcx = elementwise(
 
 
 
-def _bell_by_records(x: Any, scale: float) -> Any:
-    near = rint(x * accurate.FINE) / accurate.FINE
-    return exp(-scale * near * near) * exp(-scale * (x - near) * (x + near))
-
-
 _ndtr = _uncorrected("ndtr", lambda x: exp(-0.5 * square(x)) / SQRT_TWO_PI, REAL)
 _log_ndtr = _uncorrected("log_ndtr", lambda x: 0.7978845608028654 / erfcx(x * -0.7071067811865476), REAL)
 
@@ -244,7 +239,7 @@ def _ndtr_by_records(x: Any) -> Any:
         return _ndtr(x)
     in_tail = logical_and(lt(x, -1.0), gt(x, -accurate.FAR))
     tail = where(in_tail, x, -1.0)
-    return where(in_tail, 0.5 * _bell_by_records(tail, 0.5) * erfcx(-accurate.SQRT_HALF * tail), _ndtr(x))
+    return where(in_tail, accurate.left_tail(tail, erfcx), _ndtr(x))
 
 
 def _log_ndtr_by_records(x: Any) -> Any:
