@@ -196,6 +196,37 @@ def test_searches(n, side):
             assert_array_equal(found, np.searchsorted(x, y, side))
 
 
+UNEVEN = {
+    "at equal distances": np.linspace(-3.0, 4.0, 101),
+    "random": np.sort(RNG.standard_normal(500)),
+    "equal ones": np.sort(RNG.integers(0, 9, 90).astype(float)),
+    "all equal": np.full(40, 2.5),
+    "powers": 10.0 ** np.arange(-300, 301, 10),
+    "one far away": np.append(np.arange(60.0), 1e300),
+    "all of them": np.arange(-25, 26) * 7e306,
+    "subnormal": np.arange(64) * 5e-324,
+    "zeros of both signs": np.sort(np.append(np.arange(-20.0, 20.0), [-0.0, 0.0, -0.0])),
+    "neighbours": 1.0 + np.arange(70) * np.finfo(float).eps,
+    "infinite": np.concatenate([[-np.inf], np.arange(30.0), [np.inf, np.inf]]),
+}
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("name", UNEVEN)
+def test_searches_at_any_distances(name, side):
+    """NumPy's places, however the numbers of the array lie; keys at them, beside them, between them and far away."""
+    x = UNEVEN[name]
+    with np.errstate(all="ignore"):
+        keys = np.concatenate(
+            [x, np.nextafter(x, np.inf), np.nextafter(x, -np.inf), 0.5 * x[1:] + 0.5 * x[:-1], 1.1 * x]
+        )
+    keys = RNG.permutation(np.concatenate([keys, [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, -0.0]]))
+    op = REGISTRY["searchsorted"]
+    program = record(lambda x, y: op(x, y, side=side), x, keys)
+    assert_array_equal(program.replay.sweeper((x, keys))[0], np.searchsorted(x, keys, side))
+    assert program.statistics().stops == 0
+
+
 EVEN = {
     "one after another": np.arange(3, 9),
     "backwards": np.arange(9, 2, -2),

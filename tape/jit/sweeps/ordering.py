@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..machine.address import get, load_f32, load_f64, put
+from ..machine.address import get, load_f32, load_f64, load_u32, put, store_u32
 from ..machine.jitting import inner
 from ..machine.numbers import C64, C128, F32, F64, NumberKind
 from .strided import AXES, ITEM, NDIM, by_rows
@@ -21,6 +21,8 @@ FEW = 16
 """So many elements are put in order by insertion."""
 KEYS = 256
 """So many keys are looked for together."""
+CROWD = 16
+"""Where more values are in one drawer, keys are looked for by halves."""
 
 
 def _before(descending: bool) -> Any:
@@ -217,15 +219,71 @@ def search_in_turn(n, x, z, y, after, count):  # type: ignore[no-untyped-def]
         put(z, k, low)
 
 
+@inner
+def drawer(value, first, scale, last):  # type: ignore[no-untyped-def]
+    """In which of the drawers a number is: never in one before that of a lesser number; nan is in the last."""
+    at = (value - first) * scale
+    if at < last:
+        return np.int64(at) if at > 0.0 else 0
+    return last
+
+
+@inner
+def fill_drawers(n, x, at, scale, last):  # type: ignore[no-untyped-def]
+    """Where the values of each drawer begin in an array in order, and where the last ones end; the most in one."""
+    first, made, most, alike = load_f64(x), 0, 0, 0
+    for k in range(n):
+        own = drawer(load_f64(x + 8 * k), first, scale, last)
+        alike = 1 if own >= made else alike + 1
+        most = max(most, alike)
+        while made <= own:
+            store_u32(at + 4 * made, k)
+            made += 1
+    while made <= last + 1:
+        store_u32(at + 4 * made, n)
+        made += 1
+    return most
+
+
+@inner
+def search_drawers(x, z, y, after, count, at, scale, last):  # type: ignore[no-untyped-def]
+    """Where keys belong in an array in order: all drawers before a key's are before it, all behind are behind it."""
+    first = load_f64(x)
+    for k in range(count):
+        key = load_f64(y + 8 * k)
+        own = at + 4 * drawer(key, first, scale, last)
+        low = load_u32(own)
+        for j in range(low, load_u32(own + 4)):
+            low += behind(load_f64(x + 8 * j), key, after)
+        put(z + 8 * k, 0, low)
+
+
+@inner
+def scale_of(n, x, last):  # type: ignore[no-untyped-def]
+    """How many drawers there are for a difference of 1; 0 where drawers do not fit what is in the array."""
+    span = load_f64(x + 8 * n - 8) - load_f64(x)
+    scale = last / span if 0.0 < span < np.inf else 0.0
+    return scale if scale < np.inf else 0.0
+
+
 def search(step):  # type: ignore[no-untyped-def]
     """Where numbers belong in an array: how long it is, where it is, how many numbers, where z and they are, and
-    whether after equal ones; whether NumPy looks for each by itself."""
+    whether after equal ones; whether NumPy looks for each by itself; how many drawers there is memory
+    for, and where."""
     n, x, count, z, y, after = get(step, 0), get(step, 1), get(step, 2), get(step, 3), get(step, 4), get(step, 5)
+    last, at = get(step, 7) - 1, get(step, 8)
     if n == 0 or 2 * count < n or not in_order(n, x):
         if get(step, 6):
             search_each(n, x, z, y, after, count)
         else:
             search_in_turn(n, x, z, y, after, count)
+        return
+    scale = scale_of(n, x, last) if last > 0 else 0.0
+    if scale > 0.0 and fill_drawers(n, x, at, scale, last) <= CROWD:
+        if after:
+            search_drawers(x, z, y, 1, count, at, scale, last)
+        else:
+            search_drawers(x, z, y, 0, count, at, scale, last)
         return
     for k in range(0, count, KEYS):
         if after:

@@ -24,6 +24,8 @@ MOST = 1 << 20
 """Records with more numbers are left to NumPy, whose memory is given back."""
 MOST_IN_ORDER = 1 << 16
 """So are those with more that are put in order, or gone through for extremes: NumPy's ways are quicker there."""
+SOME, DRAWERS = 16, 4
+"""An array of so many numbers or more gets so many drawers for each, if as many keys are looked for in it."""
 ROOM = "sweeps.ordering"
 EACH_ALONE = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
 """Whether NumPy looks for each key by itself; in an array in no order it finds other places than before, then."""
@@ -89,7 +91,10 @@ class OrderSteps(StepMemory):
         if x.spec.dtype != np.float64 or y.spec.dtype != np.float64 or x.spec.ndim != 1:
             raise NoStep("search")
         array, keys, z = self.flat(x), self.flat(y), self.new(spec(y.spec.shape, np.dtype(np.int64)))
-        words: list[Any] = [x.spec.size, array.place, y.spec.size, z.place, keys.place, int(after), int(EACH_ALONE)]
+        n, m = x.spec.size, y.spec.size
+        drawers = DRAWERS * n if SOME <= n <= m else 0
+        memory = self.new(spec((drawers + 1,), np.dtype(np.uint32)))
+        words = [n, array.place, m, z.place, keys.place, int(after), int(EACH_ALONE), drawers, memory.place]
         self.plan.call(self.plan.jit(ROOM, "search"), words)
         return z
 
