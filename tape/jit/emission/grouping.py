@@ -8,20 +8,20 @@ GIVEN, ALONE, LANE, ELEMENT, TOTAL, PACK = range(6)
 """What a record is: an input or constant; a step of its own; part of a kernel; a number that a kernel reads out
 of an array; a sum or mean that a kernel makes; an array that a kernel writes number by number."""
 
-FLOAT64, FLOAT32, TRUTH, OTHER = range(4)
-"""Kinds of element."""
+FLOAT64, FLOAT32, TRUTH, WHOLE, OTHER = range(5)
+"""Kinds of element; whole numbers are those of 64 bits."""
 
 
 @writing("role", "family")
 def classify(  # type: ignore[no-untyped-def]
-    code, first, args, spec, shape, kind, single, plain, by_rows, lane, gives, takes, part, role, family
+    code, first, args, spec, shape, kind, single, plain, by_rows, lane, gives, takes, whole, part, role, family
 ):
     """Find what each record is (``role``) and, for those of a kernel, which shape and precision (``family``).
 
     By spec: the number of its shape, its kind, whether it holds one number.  By record: whether it is a
-    plain number, and whether it is a sum `by_rows` that a kernel can make.  By opcode: whether it has a lane,
-    whether that gives truth values, bit by bit which operands are truth values, and the role that it may have
-    else.
+    plain number, and whether it is a sum `by_rows` that a kernel can make.  By opcode: whether it has a lane (2: where
+    there are several elements), whether that gives truth values, bit by bit which operands are truth values, whether it
+    takes arrays of whole numbers as floating-point ones, and the role that it may have else.
     """
     for k in range(len(code)):
         family[k] = -1
@@ -35,7 +35,8 @@ def classify(  # type: ignore[no-untyped-def]
         start, end = first[k], first[k + 1]
         made = kind[spec[k]]
         if lane[op]:
-            bits, fits = -1, made != OTHER and (made == TRUTH) == gives[op]
+            bits, fits, counted = -1, made < WHOLE and (made == TRUTH) == gives[op], False
+            fits = fits and (lane[op] == 1 or not single[spec[k]])
             for j in range(start, end):
                 x = args[j]
                 if spec[x] < 0:
@@ -46,11 +47,16 @@ def classify(  # type: ignore[no-untyped-def]
                     fits = fits and has == TRUTH
                 elif not plain[x] and has == TRUTH:
                     fits = fits and made < TRUTH  # it counts as 1 or 0
+                elif has == WHOLE and not plain[x]:
+                    fits = fits and whole[op] and not single[spec[x]]
+                    counted = True
                 elif not plain[x]:
                     fits = fits and has < TRUTH and (bits < 0 or bits == has)
                     bits = has
                 else:
                     fits = fits and has != TRUTH
+            if counted:  # NumPy compares in double precision where the other operand is of that
+                fits = fits and (made == FLOAT64 or bits == FLOAT64)
             if bits < 0 and made < TRUTH:
                 bits = made
             if bits < 0:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ops import Op
 from ops.core.registry import OPS
-from ops.core.lane import Same, Select
+from ops.core.lane import Select
 
 from . import prefetch
-from .lines import B, F, has_lane, hexadecimal, operand_kinds, result_kind
+from .lines import B, F, W, has_lane, hexadecimal, keeps_numbers, operand_kinds, result_kind
 from .loop import ALIGNED
 from ..machine.platform import target
 from .kernel_memory import KernelMemory, addresses
@@ -72,7 +72,8 @@ class Shared:
             F: f"<{self.width} x {self.real}>" if wide else self.real,
             B: f"<{self.width} x i1>" if wide else "i1",
         }
-        self.kinds = [i.kind for i in task.inputs] + [B if isinstance(c, bool) else F for c in task.constants]
+        self.kinds = [F if i.kind == W else i.kind for i in task.inputs]
+        self.kinds += [B if isinstance(c, bool) else F for c in task.constants]
         self.kinds += kinds_of_results(len(OPS))[task.codes].tolist()
         wanted = [output.value for output in task.outputs]
         self.plan = FunctionPlan(task.operands, task.loops, task.sources(), wanted, task.sinks())
@@ -185,7 +186,7 @@ class KernelFunction(KernelMemory):
         for i, (x, kind) in enumerate(zip(self.shared.operands(k), operand_kinds(op))):
             if kind == F and kinds[x] == B:
                 operands[i] = self.say(f"uitofp {self.types[B]} {operands[i]} to {self.types[F]}")
-        if isinstance(op.lane, Same):
+        if keeps_numbers(op):
             return operands[0]
         if isinstance(op.lane, Select):
             arms = [self.done(x, name) for x, name in zip(self.shared.operands(k)[1:], operands[1:])]
@@ -249,9 +250,9 @@ class KernelFunction(KernelMemory):
         if addresses(x.lies) > 1:
             return self.load_rows(x, memory)
         pointer, width = self.pointer(x, x.kind, x.lies, memory, offset), self.width
-        element, item = (self.shared.real, self.shared.item) if x.kind == F else ("i8", 1)
+        element, item = {F: (self.shared.real, self.shared.item), B: ("i8", 1), W: ("i64", 8)}[x.kind]
         if x.lies in ("every", "tile") and width > 1:
-            suffix = f"v{width}" + (f"f{self.task.bits}" if x.kind == F else "i8")
+            suffix = f"v{width}" + (f"f{self.task.bits}" if x.kind == F else element)
             loaded = self.load_lanes(suffix, f"<{width} x {element}>", pointer, item)
             self.prefetch(pointer, item, prefetch.READ)
         else:
@@ -260,6 +261,9 @@ class KernelFunction(KernelMemory):
                 loaded = self.splat(loaded, element)
         if x.kind == F:
             return loaded
+        if x.kind == W:
+            whole = f"<{width} x i64>" if width > 1 else "i64"
+            return self.say(f"sitofp {whole} {loaded} to {self.types[F]}")
         return self.say(f"icmp ne <{width} x i8> {loaded}, zeroinitializer" if width > 1 else f"icmp ne i8 {loaded}, 0")
 
     def slot(self, slot: int, step: int) -> str:

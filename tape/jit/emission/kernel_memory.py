@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import prefetch
-from .lines import B, Code, F
+from .lines import B, Code, F, W
 from .task import COUNT, HEADER, OF_COLUMNS, SUMS, Input, Output
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class KernelMemory(Code):
 
     def pointer(self, what: Input | Output, kind: int, lies: str, memory: int, offset: int) -> str:
         """Where an input or output is: its element for the first lane, or its one number; in a loop with steps."""
-        place, item = self.address(what.memory, memory), self.shared.item if kind == F else 1
+        place, item = self.address(what.memory, memory), {F: self.shared.item, B: 1, W: 8}[kind]
         if what.offset:
             place = self.say(f"add i64 {place}, {item * what.offset}")
         if offset:

@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from ops import Op, Symbol
 from ops.core.lane import Compare, Mask, Opaque, Same, Scalar, Select, Via
+from ops.core.loops import ufunc_of
 from ops.core.registry import is_declared
 
 from .emit import Emitter, NoLane
@@ -18,6 +19,8 @@ from .scalars import scalar_name
 
 F, B = 0, 1
 """Kinds of value: a floating-point number, a truth value."""
+W = 2
+"""Whole numbers in memory, of 64 bits, which are floating-point numbers once they are read."""
 
 
 @cache
@@ -45,6 +48,28 @@ def operand_kinds(op: Op) -> tuple[int, ...]:
                 if isinstance(x, Symbol) and x.op is None:
                     kinds[x.name] = kind
     return tuple(kinds.values())
+
+
+def keeps_numbers(op: Op) -> bool:
+    """Whether an op gives its operand's numbers in the kernel's precision: repeated, or out of another dtype."""
+    return isinstance(op.lane, Same) or op.name == "cast"
+
+
+@cache
+def takes_whole(op: Op) -> bool:
+    """Whether NumPy computes an op with a lane in floating-point numbers, and turns whole ones among them to these.
+
+    That is so of a ufunc that has no loop for both kinds at once.
+    """
+    if op.name in ("cast", "chain_mul") or isinstance(op.lane, Select):
+        return True
+    ufunc = ufunc_of(op)
+    return ufunc is not None and not any(_mixes(loop.split("->")[0]) for loop in ufunc.types)
+
+
+def _mixes(operands: str) -> bool:
+    """Whether a loop takes whole numbers and floating-point ones, given the letters of their dtypes."""
+    return not set("bBhHiIlLqQ").isdisjoint(operands) and not set("efdgFDG").isdisjoint(operands)
 
 
 def gives_back(op: Op) -> bool:

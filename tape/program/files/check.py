@@ -108,7 +108,7 @@ def _check_specs(listing: Listing) -> None:
         if isinstance(op.lane, Same):
             for k in rows.tolist():
                 _check_repeated(listing, op, k)
-        elif op.kind == "elementwise" or lines.has_lane(op):
+        elif op.kind == "elementwise" or lines.has_lane(op) or lines.keeps_numbers(op):
             _check_elementwise(listing, op, rows)
         elif op.hints.motion == "block" or op.name == "stack":
             for k in rows.tolist():

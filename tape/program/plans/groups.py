@@ -26,7 +26,7 @@ IN_ORDER = 8
 """Elements of shorter rows are added one after the other."""
 MOST_SUMMED = 1 << 18
 """Nor those along other axes than the last of more elements: several threads cannot share such a kernel."""
-_KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2}
+_KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2, np.dtype(np.int64): 3}
 
 
 def _grouping() -> Any:
@@ -99,17 +99,20 @@ Step = Group | Alone
 
 @cache
 def _ops(count: int) -> tuple[np.ndarray, ...]:
-    """By opcode: has a lane, gives truth values, takes truth values (bits), role in a group of others."""
+    """By opcode what `classify` is told of it: has a lane, gives truth values, takes truth values (bits), takes whole
+    numbers, role in a group of others.
+    """
     lines, g = opened("tape.jit.emission.lines"), _grouping()
     roles = {"block": g.ELEMENT, "spread": g.TOTAL, "average": g.TOTAL, "sum_to": g.TOTAL, "stack": g.PACK}
-    lane, gives, takes, part = (np.zeros(count, dtype=np.int64) for _ in range(4))
+    lane, gives, takes, whole, part = (np.zeros(count, dtype=np.int64) for _ in range(5))
     for op in OPS[:count]:
         part[op.code] = int(roles.get(op.name) or roles.get(op.hints.motion or "", g.ALONE))
-        if lines.has_lane(op) and op.arity <= 3:
-            lane[op.code] = 1
+        if (lines.has_lane(op) or lines.keeps_numbers(op)) and op.arity <= 3:
+            lane[op.code] = 1 if lines.has_lane(op) else 2
             gives[op.code] = lines.result_kind(op)
             takes[op.code] = sum(kind << i for i, kind in enumerate(lines.operand_kinds(op)))
-    return lane, gives, takes, part
+            whole[op.code] = lines.takes_whole(op)
+    return lane, gives, takes, whole, part
 
 
 def _fitting(code: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -166,7 +169,7 @@ def _together(listing: Listing) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     g, n = _grouping(), len(listing)
     shapes: dict[Any, int] = {}
     shape = np.array([shapes.setdefault(s.shape, len(shapes)) for s in listing.specs], dtype=np.int64)
-    kind = np.array([_KINDS.get(s.dtype, 3) for s in listing.specs], dtype=np.int64)
+    kind = np.array([_KINDS.get(s.dtype, 4) for s in listing.specs], dtype=np.int64)
     single = np.array([s.size == 1 for s in listing.specs], dtype=np.bool_)
     plain = np.zeros(n, dtype=np.bool_)
     for k in np.flatnonzero(listing.code == CONSTANT).tolist():
@@ -206,7 +209,7 @@ def by_rows(listing: Listing) -> np.ndarray:
     kernel makes it.
     """
     found = np.zeros(len(listing), dtype=np.bool_)
-    codes, part = listing.code, _ops(len(OPS))[3]
+    codes, part = listing.code, _ops(len(OPS))[-1]
     called = None
     for k in np.flatnonzero((codes >= 0) & (part[codes] == _grouping().TOTAL)).tolist():
         x, z = listing.spec_of(listing.operands(k)[0]), listing.spec_of(k)
@@ -338,7 +341,7 @@ def _shapes(listing: Listing, firsts: np.ndarray, role: np.ndarray, g: Any) -> l
 
 def sources_of(listing: Listing, rows: np.ndarray) -> list[GroupInput | Any]:
     """For each of the records where its value is read, or the plain number that it is."""
-    g, part, code = _grouping(), _ops(len(OPS))[3], listing.code
+    g, part, code = _grouping(), _ops(len(OPS))[-1], listing.code
     single = np.array([*(s.size == 1 for s in listing.specs), False], dtype=np.bool_)
     ones = single[listing.spec[rows]]
     elements = (code[rows] >= 0) & (part[code[rows]] == g.ELEMENT) & ones

@@ -49,6 +49,7 @@ class Layout:
         addresses_of: by array, which address is its first.
         block: which address is that of the block of results of one number.
         inputs: the values that are read: which address, and the offset there (−1: each element).
+        kinds: by input, the letter of its dtype's kind.
         lies: how each input lies in the blocks that the kernel goes through; `blocks` is their number.
         constants: the values that are plain numbers.
         place: by the group's number of a value, the number here: inputs, then constants, then rows.
@@ -100,7 +101,7 @@ class Layout:
             self._array.append(array)
             offset = offset if array < 0 else source.offset - max(key[1], 0)
             self.inputs.append((0 if array < 0 else self.addresses_of[array], offset))
-        self.truths = [a >= 0 and self.arrays[a].spec.dtype.kind == "b" for a in self._array]
+        self.kinds = [self.arrays[a].spec.dtype.kind if a >= 0 else "f" for a in self._array]
         self.blocks, self.lies = self._lie()
 
     def _add_array(self, row: int, first: int, found: Spec, part: tuple[int, int] | None) -> None:

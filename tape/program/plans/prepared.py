@@ -27,9 +27,10 @@ def _jit(room: str) -> Any:
 def task_of(layout: Layout) -> Any:
     """What the compiler is told of a group."""
     task, lines, group = _jit("emission.task"), _jit("emission.lines"), layout.group
+    kinds = {"f": lines.F, "b": lines.B, "i": lines.W}
     inputs = [
-        task.Input(lines.B if truth else lines.F, lies if group.size != 1 else "one", max(offset, 0), address)
-        for (address, offset), lies, truth in zip(layout.inputs, layout.lies, layout.truths)
+        task.Input(kinds[kind], lies if group.size != 1 else "one", max(offset, 0), address)
+        for (address, offset), lies, kind in zip(layout.inputs, layout.lies, layout.kinds)
     ]
     outputs = []
     for target, (address, start) in zip(group.targets, layout.outputs):
@@ -151,7 +152,8 @@ def interpretable(layout: Layout) -> bool:
     codes = layout.listing.code[layout.group.rows]
     if (_jit("emission.interpreter").numbering(len(OPS))[codes] < 0).any():
         return False
-    return layout.group.size == 1 and not any(layout.truths) and not any(s.dtype.kind == "b" for _, s in layout.large)
+    kinds = {*layout.kinds, *(s.dtype.kind for _, s in layout.large)}
+    return layout.group.size == 1 and kinds <= {"f"}
 
 
 _codes: weakref.WeakValueDictionary[Any, KernelCode] = weakref.WeakValueDictionary()
@@ -188,7 +190,7 @@ def told_by(layout: Layout) -> Any:
     group = layout.group
     columns = (layout.listing.code[group.rows], group.operands, layout.place)
     return (
-        "layout", group.bits, group.size != 1, tuple(layout.inputs), tuple(layout.lies), tuple(layout.truths),
+        "layout", group.bits, group.size != 1, tuple(layout.inputs), tuple(layout.lies), tuple(layout.kinds),
         tuple([(type(c), repr(c)) for c in layout.constants]), tuple([a.tobytes() for a in columns]),
         tuple(group.loops), tuple([(t.how, t.values) for t in group.targets]), tuple(layout.outputs),
     )  # fmt: skip
