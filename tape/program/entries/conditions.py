@@ -13,7 +13,7 @@ from ...jit.machine.frames import address_of, fits
 from ..recorded.raising import STATE, calm, is_quiet
 from ..world.contents import MISSING
 from ..world.surroundings import Surroundings
-from ..world.watched import BUSY, Container, Space, WatchedArray
+from ..world.watched import BUSY, USED, Container, InContext, Space, WatchedArray
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -74,8 +74,8 @@ class Conditions:
             self._space(space)
         for cell in surroundings.cells:
             self.same(w.content(cell.cell), cell.value)
-        for fact in (*surroundings.facts, *surroundings.slots):
-            self._pointer(fact)
+        for one in (*surroundings.facts, *surroundings.slots):
+            self._one(one)
         for container in surroundings.containers:
             self._container(container)
         for array in surroundings.arrays.values():
@@ -92,16 +92,22 @@ class Conditions:
             for name in space.names:
                 self.same(w.named(space.mapping, name), space.copy.get(name, MISSING))
 
-    def _pointer(self, one: Any) -> None:
-        """What an object keeps at a known place must be this."""
+    def _one(self, one: Any) -> None:
+        """What an object keeps at a known place must be this; so must what a context variable holds."""
         w, address = self.write, one.address()
-        if address is None:
+        if isinstance(one, InContext):
+            held = w.in_context(one.variable)  # None where it holds nothing
+            w.require_or_ask(w.test("eq", held, w.thing(None if one.value is MISSING else one.value)), one.holds)
+        elif address is None:
             self.checks.append(one.holds)
         else:
             self.same(w.load(w.known(address)), one.value if getattr(one, "pointer", 1) else MISSING)
 
     def _container(self, container: Container) -> None:
         thing, parts = container.thing, container.parts
+        if type(thing) is set and not parts and USED:
+            self.write.require_equal(self.write.load(self.write.known(id(thing) + USED)), 0)
+            return
         if len(parts) > LOOKS or type(thing) is not list:
             self.checks.append(container.holds)
             return

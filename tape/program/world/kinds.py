@@ -7,6 +7,7 @@ import array
 import collections
 import datetime
 import functools
+import gc
 import random
 import re
 import sys
@@ -300,9 +301,17 @@ def _container(look: Any, thing: Any) -> Looked:
             return look.inside(thing.default_factory) or look.all_inside(parts_of(thing))
     elif length_of(thing) > LONGEST and not isinstance(thing, bytearray):
         return Unknown(thing, f"a {type(thing).__name__} of more than {LONGEST} things")
-    elif type(thing) is not tuple and type(thing) is not frozenset:
+    elif not isinstance(thing, (tuple, frozenset)):
         look.around.containers.append(Container(thing))
     return look.all_inside(parts_of(thing))
+
+
+def _proxy(look: Any, proxy: Any) -> Looked:
+    """A look at a mapping: at a dict that is no class's, for which nothing but being empty speaks."""
+    behind = gc.get_referents(proxy)
+    if len(behind) == 1 and type(behind[0]) is dict and not behind[0]:
+        return _container(look, behind[0])
+    return _container(look, proxy)
 
 
 def is_container(thing: Any) -> bool:
@@ -355,7 +364,7 @@ WAYS: dict[type, Callable[[Any, Any], Looked]] = {
     type(vars(collections.namedtuple("_Probe", "x"))["x"]): lambda look, getter: None,
     types.SimpleNamespace: _namespace,
     **dict.fromkeys((*CONTAINERS, collections.OrderedDict, collections.defaultdict), _container),
-    types.MappingProxyType: _container,
+    types.MappingProxyType: _proxy,
     **dict.fromkeys((memoryview, array.array), _buffer),
     np.ndarray: _array,
 }  # fmt: skip

@@ -40,7 +40,18 @@ from .known import (
 )  # fmt: skip
 from .reading import Load, codes_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
-from .watched import Cell, Fact, Space, code_facts, is_special, keep_what_counts, name_facts, type_fact
+from .watched import (
+    Cell,
+    Fact,
+    InContext,
+    One,
+    Space,
+    code_facts,
+    is_special,
+    keep_what_counts,
+    name_facts,
+    type_fact,
+)
 
 BEYOND = ("base", "obj")
 """Attributes by which one gets from a view to what it is a view of."""
@@ -160,16 +171,18 @@ class Look:
         names |= {"__name__", "__qualname__"} if "texts" in self.around.asked else set()
         if not names:
             return
-        owners = [space.owner for space in self.around.spaces.values() if space.owner is not None]
-        for thing in (*self.around.functions, *owners):
-            facts = list(name_facts(thing, sorted(names if self._may_ask(thing) else names - {"__annotations__"})))
-            self.around.facts += facts
-            for fact in facts:
-                self.look(fact.value, None if type(fact.value) is dict else "__name__")
-
-    def _may_ask(self, thing: Any) -> bool:
-        """Whether asking for annotations changes nothing: Python makes a class that has none keep an empty dict."""
-        return "__annotations__" in self._sites or not isinstance(thing, type) or "__annotations__" in vars(thing)
+        owned = [space for space in self.around.spaces.values() if space.owner is not None]
+        found = [fact for thing in self.around.functions for fact in name_facts(thing, names)]
+        found += [fact for space in owned for fact in name_facts(space.owner, names)]
+        self.around.facts += found
+        values = [fact.value for fact in found]
+        for space in owned:
+            space.names |= names | ({"__annotate_func__"} if "__annotations__" in names else set())  # CPython 3.14's
+            values += [space.copy[name] for name in names & space.copy.keys()]
+            if "__annotations__" in self._sites:  # a class that has none keeps an empty dict from then on
+                values.append(getattr(space.owner, "__annotations__", None))
+        for value in values:
+            self.look(value, None if type(value) is dict else "__name__")
 
     def _attribute(self, space: Space, name: Any) -> None:
         if (id(space), name) not in self._seen:
@@ -257,7 +270,7 @@ class Look:
         """Texts are made, perhaps of arrays, which is done as ``np.set_printoptions`` says."""
         if "texts" not in self.around.asked:
             self.around.asked.add("texts")
-            self.around.facts.append(Fact(print_options()))
+            self.around.facts.append(print_options())
 
     # Functions and their code.
 
@@ -409,10 +422,12 @@ def surroundings(
     return found
 
 
-def print_options() -> Callable[[], Any]:
+def print_options() -> One:
     """What tells whether NumPy's print options are still the same."""
     variable = getattr(sys.modules.get("numpy._core.printoptions"), "format_options", None)
-    return variable.get if isinstance(variable, ContextVar) else lambda: tuple(np.get_printoptions().values())
+    if isinstance(variable, ContextVar):
+        return InContext(variable)
+    return Fact(lambda: tuple(np.get_printoptions().values()))
 
 
 _dispatching: Any = functools.singledispatch(named)

@@ -24,7 +24,6 @@ from .watched import (
     BUSY,
     Cell,
     Container,
-    Fact,
     One,
     Space,
     WatchedArray,
@@ -83,7 +82,7 @@ class Surroundings:
         self.spaces: dict[int, Space] = {}
         self.cells: list[Cell] = []
         self.slots: list[WatchedSlot] = []
-        self.facts: list[Fact] = []
+        self.facts: list[One] = []
         self.containers: list[Container] = []
         self.arrays: dict[int, WatchedArray] = {}
         self.tensors: list[Tensor] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from functools import partial
 from operator import is_
 from types import CellType, FunctionType, MappingProxyType
@@ -26,14 +27,53 @@ def _function_places() -> dict[str, int]:
     def probe(a: Any = [], *, b: Any = []) -> None:  # noqa: B006
         """Has defaults of both kinds."""
 
-    names = ("__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__")
-    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * 6))
+    names = (
+        "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__", "__module__",
+        "__annotations__",
+    )  # fmt: skip
+    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * len(names)))
 
 
 def _title_places() -> dict[str, int]:
     probe = type("Probe", (), {"__qualname__": "Some.Probe"})
     names = ("__name__", "__qualname__")
     return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0, 0]))
+
+
+def _set_place() -> int:
+    """Where in a set stands how many things there are, 0 if that is not found: another word counts removed ones too."""
+    probe = set(range(7))
+    probe -= {1, 2}
+    words = [pointer(id(probe) + 8 * k).value for k in range(2, set.__basicsize__ // 8)]
+    return 8 * (2 + words.index(len(probe))) if words.count(len(probe)) == 1 else 0
+
+
+class _Slotted:
+    """A class whose slots are looked for."""
+
+    __slots__ = ("a", "b", "c")
+
+
+def _slot_place(member: Any) -> int:
+    """How far into an object a member of its class keeps a reference, as CPython's descriptors say; 0 if it keeps none.
+
+    A descriptor has, behind what all descriptors have, the address of a definition, in which the kind of member stands,
+    and its place.
+    """
+    definition = pointer(id(member) + 40).value
+    kind = ctypes.c_int.from_address(definition + 8).value
+    return pointer(definition + 16).value if kind == REFERENCE else 0
+
+
+def _slots_hold() -> bool:
+    """Whether objects keep what is in their slots where that says."""
+    if not POINTERS:
+        return False
+    probe = _Slotted()
+    probe.a, probe.c = object(), MISSING  # type: ignore[attr-defined]
+    places = [_slot_place(vars(_Slotted)[name]) for name in "abc"]
+    held = [pointer(id(probe) + place).value for place in places if 0 < place < _Slotted.__basicsize__]
+    return held == [id(probe.a), 0, id(MISSING)]  # type: ignore[attr-defined]
 
 
 class _Ordered:
@@ -47,6 +87,11 @@ POINTERS = sys.implementation.name == "cpython" and pointer(id(MISSING) + TYPE).
 """Whether objects are where their identities say, and point to their types."""
 FUNCTION = _function_places()
 TITLES = _title_places()
+USED = _set_place() if POINTERS else 0
+"""Where a set says how many things are in it."""
+REFERENCE = 16
+"""CPython's number of members that are references, or nothing."""
+SLOTS = _slots_hold()
 ORDER = _places(_Ordered, [_Ordered.__mro__])[0] if POINTERS else 0
 CONTENT = _places(CellType(MISSING), [MISSING])[0] if POINTERS else 0
 
@@ -248,9 +293,15 @@ def is_given(name: str, value: Any) -> bool:
 
 
 class One:
-    """Something that stands for one thing at a time."""
+    """Something that stands for one thing at a time.
+
+    Attributes:
+        at, pointer: where a pointer says it too, if that is known, and what it was.
+    """
 
     value: Any
+    at: Any = None
+    pointer = 0
 
     def now(self) -> Any:
         """What it stands for now."""
@@ -261,11 +312,11 @@ class One:
 
     def address(self) -> int | None:
         """Where it is kept in memory as a pointer, if that is known."""
-        return None
+        return None if self.at is None else ctypes.addressof(self.at)
 
     def word(self) -> Word | None:
         """A word in memory that says it too while it is what it was; None if there is none."""
-        return None
+        return None if self.at is None else (self.at, self.pointer)
 
 
 class Cell(One):
@@ -290,12 +341,28 @@ class Cell(One):
             self.put(self.value)
 
 
+class InContext(One):
+    """What a context variable holds in the context of whoever asks, if it holds anything."""
+
+    def __init__(self, variable: ContextVar[Any]):
+        self.variable = variable
+        self.value = self.now()
+
+    def now(self) -> Any:
+        return self.variable.get(MISSING)
+
+
 class WatchedSlot(One):
     """What an object keeps under a name of its ``__slots__``."""
 
     def __init__(self, thing: Any, member: Any):
         self.thing, self.member = thing, member
         self.value = self.now()
+        place = _slot_place(member) if SLOTS else 0
+        if place:
+            self.pointer = 0 if self.value is MISSING else id(self.value)
+            at = pointer(id(thing) + place)
+            self.at = at if at.value == self.pointer else None
 
     def now(self) -> Any:
         try:
@@ -315,11 +382,7 @@ class WatchedSlot(One):
 
 
 class Fact(One):
-    """Something that Python answers at once, such as the type of an object.
-
-    Attributes:
-        at, pointer: where a pointer says it too, if that is known, and what it was.
-    """
+    """Something that Python answers at once, such as the type of an object."""
 
     def __init__(self, ask: Callable[[], Any], put: Callable[[Any], None] | None = None, at: int = 0):
         self.ask, self.put, self.value = ask, put, ask()
@@ -333,12 +396,6 @@ class Fact(One):
 
     def holds(self) -> bool:
         return (self.at is not None and self.at.value == self.pointer) or alike(self.ask(), self.value)
-
-    def address(self) -> int | None:
-        return None if self.at is None else ctypes.addressof(self.at)
-
-    def word(self) -> Word | None:
-        return None if self.at is None else (self.at, self.pointer)
 
     def put_back(self) -> None:
         if self.put is not None and self.ask() is not self.value:
@@ -408,10 +465,10 @@ def code_facts(function: FunctionType) -> Iterator[Fact]:
 
 
 def name_facts(thing: Any, names: Iterable[str]) -> Iterator[Fact]:
-    """What a function or class is called, and the like."""
+    """What a function or class is called, and the like; what a class keeps in its dict is watched there."""
     places = TITLES if isinstance(thing, type) else FUNCTION
-    for name in names:
-        at = places.get(name, 0)
+    for name in sorted(places.keys() & names):
+        at = places[name]
         yield Fact(partial(getattr, thing, name, None), partial(setattr, thing, name), at and id(thing) + at)
 
 
