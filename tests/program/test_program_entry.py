@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict, namedtuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -35,6 +36,33 @@ def alike(found, expected):
 VECTOR, MATRIX = np.array([0.5, -1.5, 2.0]), np.arange(9.0).reshape(3, 3) ** 2 + np.eye(3)
 Pair = namedtuple("Pair", "first second")
 
+
+class Point(NamedTuple):
+    """As `typing` writes named tuples, with a method."""
+
+    x: object
+    y: float = 0.0
+
+    def norm(self):
+        return self.x + self.y
+
+
+class Clipped(namedtuple("Clipped", "a b")):
+    """Keeps other numbers than it is given, and has room for attributes."""
+
+    def __new__(cls, a, b):
+        return super().__new__(cls, min(a, 4.0), b)
+
+
+class Doubled(namedtuple("Doubled", "a b")):
+    """Tells otherwise what is in it."""
+
+    __slots__ = ()
+
+    def __iter__(self):
+        return iter((self[0] * 2, self[1] * 2))
+
+
 CALLS = {
     "floats": (lambda x, y: (x * y, x - y), (0.5, 2.0), (1.5, -3.0)),
     "numpy numbers": (lambda x, y: x * y, (np.float64(0.5), np.float64(2.0)), (np.float64(1.5), np.float64(3.0))),
@@ -56,6 +84,11 @@ CALLS = {
     "a named tuple": (np.linalg.slogdet, (MATRIX,), (MATRIX + 1,)),
     "named tuples in others": (lambda x: Pair([np.linalg.qr(x)], Pair(x * 2, None)), (MATRIX,), (MATRIX * 2,)),
     "a dict in its order": (lambda x: OrderedDict(b=x * 2, a=x.sum()), (VECTOR,), (VECTOR + 1,)),
+    "named tuples as arguments": (
+        lambda p: p.first * p.second[0],
+        (Pair(2.0, Point(VECTOR, 1.0)),),
+        (Pair(3.0, Point(VECTOR * 2, 4.0)),),
+    ),
     "gradients": (tape.func.grad_and_value(lambda x, y: x * x * y, argnums=(0, 1)), (0.5, 2.0), (1.5, -3.0)),
 }
 
@@ -90,6 +123,8 @@ REFUSED = {
     "not contiguous": (lambda x: x * 2.0, (np.ones(3),), (np.arange(6.0)[::2],)),
     "not aligned": (lambda x: x * 2.0, (np.ones(3),), (np.zeros(25, np.uint8)[1:].view(np.float64),)),
     "a transposed matrix": (lambda x: x * 2.0, (np.ones((2, 3)),), (np.ones((3, 2)).T,)),
+    "a tuple for a named one": (lambda x: x[0] * 2.0, (Pair(1.0, 3.0),), ((2.0, 5.0),)),
+    "another named tuple": (lambda x: x[0] * 2.0, (Pair(1.0, 3.0),), (Point(2.0, 5.0),)),
     "a list for a tuple": (lambda x: x[0] * 2.0, ((1.0,),), ([2.0],)),
     "another key": (lambda x: next(iter(x.values())) * 2.0, ({"a": 1.0},), ({"b": 2.0},)),
     "another order of keys": (lambda x: x["a"] - x["b"], ({"a": 1.0, "b": 2.0},), ({"b": 2.0, "a": 5.0},)),
@@ -106,6 +141,20 @@ def test_an_entry_refuses_what_it_was_not_made_for(name):
     fast = compiled(function, *first)
     assert entered(fast, *then) is NotImplemented
     np.testing.assert_array_equal(fast(*then), function(*then))
+
+
+@pytest.mark.parametrize("kind", [Clipped, Doubled])
+@pytest.mark.filterwarnings("ignore:.*not made again out of what is in it")
+def test_a_class_that_resembles_a_named_tuple_has_no_entry(kind):
+    def product(pair):
+        x, y = pair
+        return x * y + pair.a
+
+    fast = tape.compile(product)
+    for a in (1.0, 3.0, 9.0, 2.0):
+        for _ in range(3):
+            assert fast(kind(a, 2.0)) == product(kind(a, 2.0))
+    assert fast._entry is None
 
 
 OTHERWISE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import tracemalloc
 
@@ -10,6 +11,7 @@ import pytest
 from entries import at_once, compiled, entered  # noqa: F401  (at_once is a fixture)
 
 import tape
+from tape.program.entries import conditions
 from tape.program.recorded import raising
 
 factor = 2.0
@@ -100,6 +102,124 @@ def test_changed_attributes_are_noticed():
         for _ in range(3):
             assert model(2.0) == expected
         assert entered(fast, model, 2.0) == expected
+
+
+class Slotted:
+    __slots__ = ("more", "scale")
+
+    def __init__(self):
+        self.scale, self.more = 3.0, None
+
+
+@dataclasses.dataclass
+class Settings:
+    scale: float = 3.0
+    more: object = None
+
+
+@dataclasses.dataclass(slots=True)
+class SlottedSettings:
+    scale: float = 3.0
+    more: object = None
+
+
+@pytest.mark.parametrize("kind", [Slotted, Settings, SlottedSettings])
+def test_objects_with_slots_and_data_classes_are_looked_at_in_machine_code(kind, monkeypatch):
+    """Each change that a call could see is noticed by the entry, and nothing is left to Python."""
+    checks = []
+    guarded = conditions.Conditions.guarded
+    monkeypatch.setattr(
+        conditions.Conditions, "guarded", lambda self, entry: checks.extend(self.checks) or guarded(self, entry)
+    )
+    thing = kind()
+
+    def f(x):
+        return x * thing.scale if thing.more is None else x * thing.scale * thing.more
+
+    fast = compiled(f, 2.0)
+    assert entered(fast, 2.0) == 6.0
+    assert not checks
+    changes = [
+        lambda: setattr(thing, "scale", 4.0),
+        lambda: setattr(thing, "more", 5.0),
+        lambda: setattr(thing, "more", None),
+        lambda: setattr(thing, "scale", np.float64(2.0)),
+        lambda: setattr(thing, "scale", 2),
+    ]
+    for change in changes:
+        change()
+        assert entered(fast, 2.0) is NotImplemented
+        for _ in range(3):
+            assert fast(2.0) == f(2.0)
+        assert entered(fast, 2.0) == f(2.0)
+
+
+def test_slots_that_are_emptied_and_filled():
+    thing = Slotted()
+    del thing.more
+
+    def f(x):
+        return x * thing.more if hasattr(thing, "more") else x * thing.scale
+
+    fast = compiled(f, 2.0)
+    for _ in range(2):
+        assert entered(fast, 2.0) == 6.0
+        thing.more = 5.0
+        assert entered(fast, 2.0) is NotImplemented
+        assert [fast(2.0) for _ in range(3)] == [10.0] * 3
+        assert entered(fast, 2.0) == 10.0
+        del thing.more
+        assert entered(fast, 2.0) is NotImplemented
+        assert [fast(2.0) for _ in range(3)] == [6.0] * 3
+
+
+def test_a_set_that_is_filled_and_print_options():
+    chosen = set()
+    fast = compiled(lambda x: x * (2.0 if chosen else 3.0), 2.0)
+    assert entered(fast, 2.0) == 6.0
+    chosen.add(1)
+    assert entered(fast, 2.0) is NotImplemented
+    assert fast(2.0) == 4.0
+    chosen.clear()
+    assert [fast(2.0) for _ in range(3)] == [6.0] * 3
+
+    fast = compiled(lambda x: x * len(str(np.array([1 / 3]))), 2.0)
+    wide = entered(fast, 2.0)
+    with np.printoptions(precision=2):
+        assert entered(fast, 2.0) is NotImplemented
+        assert fast(2.0) < wide
+    assert fast(2.0) == wide
+
+
+def test_what_functions_and_classes_say_of_themselves():
+    class Model:
+        """Three."""
+
+        def scale(self) -> float:
+            """Say it."""
+            return 3.0
+
+    def f(x):
+        texts = Model.__doc__, Model.__module__, Model.scale.__doc__, Model.scale.__module__, Model.__qualname__
+        return x * len("".join(texts)) * len(Model.scale.__annotations__)
+
+    fast = compiled(f, 2.0)
+    assert entered(fast, 2.0) == f(2.0)
+    changes = [
+        lambda: setattr(Model, "__doc__", "Four"),
+        lambda: setattr(Model, "__module__", "elsewhere"),
+        lambda: setattr(Model.scale, "__doc__", "another text"),
+        lambda: setattr(Model.scale, "__module__", "there"),
+        lambda: setattr(Model, "__qualname__", "Another"),
+        lambda: setattr(Model.scale, "__annotations__", {"a": int, "b": int}),
+        lambda: Model.scale.__annotations__.update(c=float),
+    ]
+    for change in changes:
+        change()
+        assert entered(fast, 2.0) is NotImplemented
+        for _ in range(3):
+            assert fast(2.0) == f(2.0)
+        assert entered(fast, 2.0) == f(2.0)
 
 
 def test_tensors_around_are_read_anew():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,16 @@ from .conditions import LOOKS, Conditions, Unsuited
 
 REAL = np.dtype(np.float64), np.dtype(np.float32)
 FLOAT = spec((), np.dtype(np.float64))
+ITEMS = {"__getitem__", "__iter__", "__len__"}
+
+
+def is_named_tuple(kind: type) -> bool:
+    """Whether all that objects of a class are is in their items: as `collections.namedtuple` makes it, or `typing`."""
+    fields, new = vars(kind).get("_fields"), getattr(kind.__new__, "__code__", None)
+    if kind.__bases__ != (tuple,) or kind.__dictoffset__ or not fields or not ITEMS.isdisjoint(vars(kind)):
+        return False
+    usual: Any = namedtuple("Usual", fields).__new__
+    return new is not None and new.co_code == usual.__code__.co_code
 
 
 class EntryValue(NamedTuple):
@@ -81,7 +92,7 @@ class LookedAt:
             return
         if kind is dict:
             inside = self.write.values(name, structure.keys)
-        elif kind in (tuple, list):
+        elif kind in (tuple, list) or is_named_tuple(kind):
             inside = self.write.items(name, kind, len(structure.inside))
         else:
             raise Unsuited
