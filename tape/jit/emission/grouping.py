@@ -14,14 +14,14 @@ FLOAT64, FLOAT32, TRUTH, WHOLE, OTHER = range(5)
 
 @writing("role", "family")
 def classify(  # type: ignore[no-untyped-def]
-    code, first, args, spec, shape, kind, single, plain, by_rows, lane, gives, takes, whole, part, role, family
+    code, first, args, spec, shape, kind, single, plain, by_rows, whole, lane, gives, takes, part, role, family
 ):
     """Find what each record is (``role``) and, for those of a kernel, which shape and precision (``family``).
 
     By spec: the number of its shape, its kind, whether it holds one number.  By record: whether it is a
-    plain number, and whether it is a sum `by_rows` that a kernel can make.  By opcode: whether it has a lane (2: where
-    there are several elements), whether that gives truth values, bit by bit which operands are truth values, whether it
-    takes arrays of whole numbers as floating-point ones, and the role that it may have else.
+    plain number, and whether it is a sum `by_rows` that a kernel can make.  By opcode: whether it takes arrays of
+    `whole` numbers as floating-point ones, whether it has a lane (2: where there are several elements), whether that
+    gives truth values, bit by bit which operands are truth values, and the role that it may have else.
     """
     for k in range(len(code)):
         family[k] = -1

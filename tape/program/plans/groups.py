@@ -26,7 +26,8 @@ IN_ORDER = 8
 """Elements of shorter rows are added one after the other."""
 MOST_SUMMED = 1 << 18
 """Nor those along other axes than the last of more elements: several threads cannot share such a kernel."""
-_KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2, np.dtype(np.int64): 3}
+WHOLE = 3
+_KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2, np.dtype(np.int64): WHOLE}
 
 
 def _grouping() -> Any:
@@ -99,20 +100,17 @@ Step = Group | Alone
 
 @cache
 def _ops(count: int) -> tuple[np.ndarray, ...]:
-    """By opcode what `classify` is told of it: has a lane, gives truth values, takes truth values (bits), takes whole
-    numbers, role in a group of others.
-    """
+    """By opcode: has a lane, gives truth values, takes truth values (bits), role in a group of others."""
     lines, g = opened("tape.jit.emission.lines"), _grouping()
     roles = {"block": g.ELEMENT, "spread": g.TOTAL, "average": g.TOTAL, "sum_to": g.TOTAL, "stack": g.PACK}
-    lane, gives, takes, whole, part = (np.zeros(count, dtype=np.int64) for _ in range(5))
+    lane, gives, takes, part = (np.zeros(count, dtype=np.int64) for _ in range(4))
     for op in OPS[:count]:
         part[op.code] = int(roles.get(op.name) or roles.get(op.hints.motion or "", g.ALONE))
         if (lines.has_lane(op) or lines.keeps_numbers(op)) and op.arity <= 3:
             lane[op.code] = 1 if lines.has_lane(op) else 2
             gives[op.code] = lines.result_kind(op)
             takes[op.code] = sum(kind << i for i, kind in enumerate(lines.operand_kinds(op)))
-            whole[op.code] = lines.takes_whole(op)
-    return lane, gives, takes, whole, part
+    return lane, gives, takes, part
 
 
 def _fitting(code: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -124,6 +122,13 @@ def _fitting(code: np.ndarray) -> tuple[np.ndarray, ...]:
         lane = lane.copy()
         lane[unfit] = 0
     return lane, *rest
+
+
+@cache
+def _whole(count: int) -> np.ndarray:
+    """By opcode, whether a kernel may read whole numbers for an op."""
+    takes_whole = opened("tape.jit.emission.lines").takes_whole
+    return by_code(lane > 0 and takes_whole(op) for lane, op in zip(lanes(count), OPS[:count]))
 
 
 @cache
@@ -176,8 +181,9 @@ def _together(listing: Listing) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
         plain[k] = type(listing.constant(k)) in NUMBERS and type(listing.constant(k)) is not complex
     role, family, stage = (np.empty(n, dtype=np.int64) for _ in range(3))
     code, first, args = listing.code, listing.first, listing.args
-    rows = by_rows(listing)
-    g.classify(code, first, args, listing.spec, shape, kind, single, plain, rows, *_fitting(code), role, family)
+    whole = _whole(len(OPS)) if (kind == WHOLE).any() else np.zeros(len(OPS), dtype=np.bool_)
+    known = by_rows(listing), whole, *_fitting(code)
+    g.classify(code, first, args, listing.spec, shape, kind, single, plain, *known, role, family)
     g.stages(code, first, args, role, family, stage)
     several = (listing.spec >= 0) & ~single[listing.spec]
     g.postpone(first, args, listing.outputs, role, family, several, np.full(n, n + 1), np.full(n, -1), stage)
