@@ -144,7 +144,7 @@ def calling(count: int) -> np.ndarray:
 
 
 def lanes(count: int) -> np.ndarray:
-    """By opcode, whether a kernel can evaluate an op."""
+    """By opcode, whether a kernel can evaluate an op; 2 where it depends on the dtypes."""
     return _ops(count)[0]
 
 

@@ -113,7 +113,7 @@ class Shifts:
             reader = np.repeat(np.arange(len(listing)), np.diff(listing.first))
             code = listing.code[reader]
             count = np.bincount(listing.args, minlength=len(listing))
-            alone = (code < 0) | (lanes(len(OPS))[np.maximum(code, 0)] == 0)
+            alone = (code < 0) | (lanes(len(OPS))[np.maximum(code, 0)] != 1)
             self._made = count > MOST_READERS
             self._made[listing.args[alone]] = True
             self._made[listing.outputs] = True
