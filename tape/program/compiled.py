@@ -109,12 +109,14 @@ class CompiledFunction(Generic[P, R]):
     def statistics(self) -> CallStatistics:
         """How often the function was recorded and replayed, and what its programs do (see `Program.statistics`)."""
         programs, paths = self.programs, list(self._cache)
+        around = {id(s): s for s in (self._surroundings, *(s for p in paths for s in p.around)) if s is not None}
         return CallStatistics(
             signatures=sum(not p.historic for p in paths),
             eager=sum(p.eager for p in paths),
             programs=tuple([p.statistics() for p in programs]),
             replays=sum(p.replays for p in programs),
             missed=sum(p.missed for p in programs),
+            compared=sum(watch.compared for some in around.values() for watch in some.arrays.values()),
         )
 
     @overload

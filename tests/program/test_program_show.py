@@ -404,6 +404,24 @@ def test_statistics_of_compiled_functions():
     assert "3 of" in str(found)
 
 
+def test_statistics_say_what_is_compared_at_each_call():
+    """Data around a function is compared, unless nobody can write to it; little of it is not worth a word."""
+    data, little, fixed = np.ones((100, 100)), np.ones(3), np.ones(50_000)
+    fixed.flags.writeable = False
+
+    def loss(w):
+        return (data @ w).sum() + (little * w[:3]).sum() + fixed.sum()
+
+    fast = tape.compile(loss)
+    fast(np.ones(100))
+    assert fast.statistics().compared == data.nbytes + little.nbytes
+    assert "compared    80,024 bytes of arrays around it" in str(fast.statistics())
+    fast = tape.compile(lambda w, data: (data @ w).sum() + little.sum())
+    fast(np.ones(100), data)
+    assert fast.statistics().compared == little.nbytes
+    assert "compared" not in str(fast.statistics())
+
+
 # Names of the library.
 
 

@@ -244,6 +244,10 @@ def _live_peak(listing: Listing, steps: Sequence[Any]) -> int:
     return peak
 
 
+WORTH_SAYING = 1 << 16
+"""Bytes of arrays around a function that are worth a word."""
+
+
 @dataclass(frozen=True)
 class CallStatistics:
     """What a compiled function has done so far.
@@ -252,6 +256,7 @@ class CallStatistics:
         signatures: for how many kinds of arguments it was called; `eager` of them run without compiling.
         programs: the numbers of what was recorded, one program for each path through the function.
         replays: how often a program was run; `missed`: how often a guard did not hold then.
+        compared: bytes of the arrays around the function that each call compares with copies: not of read-only ones.
     """
 
     signatures: int
@@ -259,6 +264,7 @@ class CallStatistics:
     programs: tuple[Statistics, ...]
     replays: int
     missed: int
+    compared: int
 
     def __str__(self) -> str:
         rows = [
@@ -267,4 +273,7 @@ class CallStatistics:
             ("replays", f"{self.replays:,}, of which {self.missed:,} missed a guard"),
             ("kernels", f"{sum(len(p.kernels) for p in self.programs):,}"),
         ]
+        if self.compared >= WORTH_SAYING:
+            said = f"{self.compared:,} bytes of arrays around it in each call: none of arguments, nor of read-only ones"
+            rows.append(("compared", said))
         return "\n".join(aligned(rows))

@@ -432,6 +432,11 @@ class WatchedArray:
         """What the fields of a record are called, which may change within the dtype."""
         return None if self.array.dtype.names is None else str(self.array.dtype)
 
+    @property
+    def compared(self) -> int:
+        """How many bytes are compared to find out whether it holds."""
+        return 0 if self.copy is None else self.copy.nbytes
+
     def holds(self) -> bool:
         x = self.array
         if self._layout() != self.layout or (self.names is not None and self._names() != self.names):
