@@ -82,7 +82,7 @@ searchsorted = plain(
 )
 digitize = plain(
     "digitize", lambda x, y, *, right=False: np.asarray(np.digitize(x, y, right)), numpy=(np.digitize,),
-    hints=Hints(raises=slice(1, 2)),
+    hints=Hints(raises=slice(1, 2), steps=lambda s, x, y, right: s.bins(x, y, right)),
     doc="Numbers of the bins, with edges y, that the elements of x fall into.",
 )
 bincount = plain(

@@ -85,6 +85,19 @@ def test_only_these_stop_without_derivative(op):
         assert (op.name in found) == (op.name in MAY_STOP)
 
 
+@pytest.mark.parametrize("right", [False, True])
+def test_known_edges_of_bins_need_no_stop(right):
+    """Whole numbers too, and equal ones; edges in falling order go to NumPy."""
+    x = np.array([[-2.0, 0.0, 0.5, 1.0], [1.5, 3.0, np.nan, 9.0]])
+    for edges in ([0.0, 1.0, 1.0, 3.0], [0, 1, 3], [1.0]):
+        program = record(lambda x, e=edges: np.digitize(x, np.array(e), right) * x, x)
+        assert not stops(program)
+        assert_array_equal(program(x), np.digitize(x, edges, right) * x)
+    program = record(lambda x: np.digitize(x, np.array([3.0, 1.0, 0.0]), right) * x, x)
+    assert stops(program) == {"digitize"}
+    assert_array_equal(program(x), np.digitize(x, [3.0, 1.0, 0.0], right) * x)
+
+
 OTHER = [
     *((op, np.complex128) for op in DIFFERENTIABLE if op.complex is not None),
     *((op, np.complex64) for op in DIFFERENTIABLE if op.complex is not None and op.kind != "elementwise"),

@@ -11,7 +11,7 @@ import numpy as np
 from ....base.spec import spec
 from ....jit.machine.regions import REFUSED
 from ...recorded.indexmaps import CopyAxis, axes_of
-from .plan_places import SUFFIXES, Place, PlanValue, array_at
+from .plan_places import SUFFIXES, Place, PlanValue
 from .step_memory import NoStep, StepMemory, axes, view
 
 Numbers = tuple[PlanValue, list[int], int, int]
@@ -126,10 +126,7 @@ class PickSteps(StepMemory):
 
     def _constant(self, numbers: PlanValue) -> np.ndarray | None:
         """The numbers of some places, if they are constant."""
-        if not isinstance(numbers.place, int) or numbers.spec.dtype != np.int64 or not numbers.spec.size:
-            return None
-        memory, begin = self.plan.pinned_at(numbers.place)
-        return array_at(memory, begin, numbers.spec, numbers.strides)
+        return self.known(numbers) if numbers.spec.dtype == np.int64 else None
 
     def _strided(self, kernel: str, z: PlanValue, x: PlanValue, axes: list[CopyAxis]) -> None:
         """The same where no places are given by numbers."""

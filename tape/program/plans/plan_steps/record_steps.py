@@ -98,6 +98,13 @@ class OrderSteps(StepMemory):
         self.plan.call(self.plan.jit(ROOM, "search"), words)
         return z
 
+    def bins(self, x: PlanValue, edges: PlanValue, right: bool) -> PlanValue:
+        """Between which edges numbers are, of some that are known, and in order."""
+        known = self.known(edges)
+        if known is None or not (known[1:] >= known[:-1]).all():
+            raise NoStep("bins")
+        return self.search(self.convert(edges, np.dtype(np.float64)), x, not right)
+
     def first(self, x: PlanValue, axis: int, begin: int, end: int) -> PlanValue:
         """The elements along an axis from `begin` to `end`."""
         at, n = self._axis(x, axis), x.spec.shape[axis]

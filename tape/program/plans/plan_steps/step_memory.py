@@ -11,7 +11,7 @@ from ....base.rooms import opened
 from ....base.spec import Spec, row_major, spec
 from ...recorded.indexmaps import axes_of
 from .partial_writes import spread
-from .plan_places import Place, PlanValue
+from .plan_places import Place, PlanValue, array_at
 
 
 class NoStep(LookupError):
@@ -54,6 +54,13 @@ class StepMemory:
                 z = self.convert(made[i], wanted[k].dtype)
                 self.plan.make(k, z._replace(spec=wanted[k]))
         return True
+
+    def known(self, x: PlanValue) -> np.ndarray | None:
+        """The numbers of a value that nobody can change; None if it is none, or empty."""
+        if not isinstance(x.place, int) or not x.spec.size:
+            return None
+        memory, begin = self.plan.pinned_at(x.place)
+        return array_at(memory, begin, x.spec, x.strides)
 
     def new(self, wanted: Spec) -> PlanValue:
         """Memory for something."""
