@@ -41,14 +41,17 @@ argpartition = plain(
 argwhere = plain(
     "argwhere", lambda x: np.argwhere(x), numpy=(np.argwhere,),
     complex=True, batch=dynamic_by("count_nonzero"), lies="columns", doc="Indices of the nonzero elements, a row each.",
+    hints=Hints(steps=lambda s, x: s.transposed(s.truths(x))),
 )
 nonzero = plain(
     "nonzero", lambda x: np.nonzero(x), numpy=(np.nonzero,), outputs=-1,
     complex=True, batch=dynamic_by("count_nonzero"), doc="Indices of the nonzero elements, an array for each axis.",
+    hints=Hints(steps=lambda s, x: s.each(s.truths(x))),
 )
 flatnonzero = plain(
     "flatnonzero", lambda x: np.flatnonzero(x), numpy=(np.flatnonzero,),
     complex=True, batch=dynamic_by("count_nonzero"), doc="Indices of nonzero elements in the flat array.",
+    hints=Hints(steps=lambda s, x: s.each(s.truths(s.flat(x)))[0]),
 )
 all = plain(
     "all", lambda x, *, axis=None, keepdims=False: np.all(x, axis=axis, keepdims=keepdims),

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..machine.address import get, load_f32, load_f64, load_u32, put, store_u32
+from ..machine.address import get, load_byte, load_f32, load_f64, load_u32, put, store_u32
 from ..machine.jitting import inner
 from ..machine.numbers import C64, C128, F32, F64, NumberKind
 from .strided import AXES, ITEM, NDIM, by_rows
@@ -144,6 +144,26 @@ least_so_far_f64, least_so_far_f32 = _running(load_f64, UP), _running(load_f32, 
 greatest_so_far_f64, greatest_so_far_f32 = _running(load_f64, DOWN), _running(load_f32, DOWN)
 recurrence_f64, recurrence_f32 = _recurrence(F64), _recurrence(F32)
 recurrence_c128, recurrence_c64 = _recurrence(C128), _recurrence(C64)
+
+
+def truths(step):  # type: ignore[no-untyped-def]
+    """Where truth values are true: how many values, where they are, for how many places there is room, and where, the
+    places along each axis after those along the one before; how many axes, and how long each is.
+
+    Whoever counts them tells that there are as many; where there are fewer, places are 0.
+    """
+    n, x, room, z, ndim = get(step, 0), get(step, 1), get(step, 2), get(step, 3), get(step, 4)
+    found = 0
+    for k in range(n):
+        if load_byte(x + k) != 0 and found < room:
+            place = k
+            for axis in range(ndim - 1, -1, -1):
+                put(z, room * axis + found, place % get(step, 5 + axis))
+                place //= get(step, 5 + axis)
+            found += 1
+    for k in range(found, room):
+        for axis in range(ndim):
+            put(z, room * axis + k, 0)
 
 
 @inner

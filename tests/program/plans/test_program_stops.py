@@ -17,13 +17,14 @@ from tape.program import record
 from tape.program.plans.in_python import NumPyStep
 from tape.program.plans.plan import Plan
 
+RNG = np.random.default_rng(7)
 MAY_STOP = frozenset(
     """
     cofactor contract cummax cummin eig elimination exact_dot exact_sum logcumsumexp masked_choice masked_place
     matrix_exp median_all median_along nanmedian_all nanmedian_along numpy_i0 partitioned pinv row_dot
     scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi special_bip special_chi
     special_ci special_fresnelc special_fresnels special_shi special_si std_mean var_mean vector_norm all any
-    anywhere argwhere array_equiv digitize empty_like exchanged exchanges flatnonzero isin nonzero pivot_order
+    anywhere array_equiv digitize empty_like exchanged exchanges isin pivot_order
     """.split()  # noqa: SIM905
 )
 """Those that NumPy or SciPy evaluates from Python for some operand."""
@@ -83,6 +84,38 @@ def test_only_these_stop_without_derivative(op):
         found |= stops(record(lambda *xs: op(*xs), *map(tape.tensor, xs)))
     if tried:
         assert (op.name in found) == (op.name in MAY_STOP)
+
+
+TRUTHS = {
+    "vectors": RNG.standard_normal(9) > 0,
+    "matrices": RNG.standard_normal((4, 5)) > 0,
+    "three axes": RNG.standard_normal((2, 3, 4)) > 0.5,
+    "turned": (RNG.standard_normal((3, 4)) > 0).T,
+    "numbers": np.array([[0.0, -0.0, np.nan], [1.0, 5e-324, -np.inf]]),
+    "nothing": np.zeros((3, 2), dtype=bool),
+    "everything": np.ones((2, 2), dtype=bool),
+}
+
+
+@pytest.mark.parametrize("name", TRUTHS)
+def test_places_of_truths_need_no_stop(name):
+    x = TRUTHS[name]
+    for function in (np.nonzero, np.flatnonzero, np.argwhere):
+        program = record(lambda x, function=function: function(x), x)
+        assert not stops(program)
+        for found, wanted in zip(several(program(x)), several(function(x)), strict=True):
+            assert found.dtype == wanted.dtype
+            assert found.strides == wanted.strides or not found.size
+            assert_array_equal(found, wanted)
+
+
+def test_another_number_of_truths_is_another_program():
+    """A step has room for as many places as there were, and never writes past it."""
+    fast = tape.compile(lambda x: (x[np.nonzero(x > 0)] * np.flatnonzero(x > 0)).sum(), threads=1)
+    for _ in range(3):
+        for x in (np.array([1.0, -1.0, 2.0]), np.ones(3), -np.ones(3), np.array([-1.0, 3.0, 2.0]), np.zeros(3)):
+            assert fast(x) == (x[np.nonzero(x > 0)] * np.flatnonzero(x > 0)).sum()
+    assert fast.statistics().eager == 0
 
 
 @pytest.mark.parametrize("right", [False, True])

@@ -5,13 +5,14 @@ Those along one axis are here as well: order, extremes and where they are, recur
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ops.core.loops import ufunc_of
 
-from ....base.spec import spec
+from ....base.spec import Spec, spec
 from ....jit.machine.regions import REFUSED
 from ...recorded.indexmaps import CopyAxis, axes_of
 from .contracting import ContractSteps
@@ -36,9 +37,11 @@ class OrderSteps(StepMemory):
 
     Attributes:
         large: whether the record has so many numbers that NumPy puts them in order more quickly.
+        wanted: the specs of its results, as far as they are wanted.
     """
 
     large = False
+    wanted: Sequence[Spec] = ()
 
     def order(
         self, x: PlanValue, axis: int, descending: bool = False, unique: bool = False, alike: bool = False
@@ -98,6 +101,20 @@ class OrderSteps(StepMemory):
         self.plan.call(self.plan.jit(ROOM, "search"), words)
         return z
 
+    def truths(self, x: PlanValue) -> PlanValue:
+        """The places of what is true, a row for each axis: as many as there were, which a guard counts."""
+        if not self.wanted:
+            raise NoStep("truths")
+        room, whole = self.wanted[0].shape[0], np.dtype(np.int64)
+        given, z = self.flat(self.cast(x, np.dtype(np.bool_))), self.new(spec((x.spec.ndim, room), whole))
+        words = [x.spec.size, given.place, room, z.place, x.spec.ndim, *x.spec.shape]
+        self.plan.call(self.plan.jit(ROOM, "truths"), words)
+        return z
+
+    def each(self, x: PlanValue) -> tuple[PlanValue, ...]:
+        """What there is along the first axis, one by one."""
+        return tuple([view(x, axes(x)[1:], k * x.strides[0]) for k in range(x.spec.shape[0])])
+
     def bins(self, x: PlanValue, edges: PlanValue, right: bool) -> PlanValue:
         """Between which edges numbers are, of some that are known, and in order."""
         known = self.known(edges)
@@ -150,8 +167,9 @@ def step(plan: Any, record: Any) -> bool:
     """Let a record be the steps that its op declares; whether it can be."""
     specs = [plan.listing.spec_of(k) for k in record.needs]
     rows = plan.rows_of(record)
-    size = max(sum(s.size for s in specs), *(plan.spec(k).size for found in rows.values() for k in found), 0)
     s = RecordSteps(plan)
+    s.wanted = [plan.spec(k) for found in rows.values() for k in found]
+    size = max(sum(x.size for x in specs), *(x.size for x in s.wanted), 0)
     s.large, s.needs, s.result = size > MOST_IN_ORDER, record.needs, record.result
     s.numbers = [plan.number_of(k) for k in record.needs]
     if (size > MOST and not record.op.hints.large) or not all(x.size for x in specs) or not s.room.holds():
