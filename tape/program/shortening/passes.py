@@ -233,7 +233,8 @@ def _facts(count: int) -> tuple[np.ndarray, ...]:
     left = np.array([op.hints.neutral.get(0, math.nan) for op in ops])
     right = np.array([op.hints.neutral.get(1, math.nan) for op in ops])
     gives_back = opened("tape.jit.emission.lines").gives_back
-    kept = np.array([1 if op.hints.motion == "same" else 2 if gives_back(op) else 0 for op in ops])
+    same = [op.hints.motion == "same" or op.name == "cast" for op in ops]  # if its spec is that of the operand
+    kept = np.array([1 if same[op.code] else 2 if gives_back(op) else 0 for op in ops])
     twice, repeats = np.array([op.hints.involution for op in ops]), np.array([isinstance(op.lane, Same) for op in ops])
     spreads = np.array([op.broadcasts and op.arity == 2 for op in ops])
     decides = np.full((len(ops), 2, 2), -1)

@@ -242,7 +242,7 @@ def test_fold_leaves_what_may_change():
 @pytest.mark.parametrize(
     "f",
     [lambda x: x * 1.0, lambda x: 1.0 * x, lambda x: x / 1.0, lambda x: x - 0.0, lambda x: -(-x), lambda x: x**1.0,
-     lambda x: x.conj(), lambda x: x.reshape(3)],
+     lambda x: x.conj(), lambda x: x.reshape(3), lambda x: x.astype(float)],
 )  # fmt: skip
 def test_merge_drops_what_gives_its_operand_back(f):
     found = prune(merge(recorded(lambda x: np.sin(f(x)), np.ones(3))))
@@ -256,6 +256,10 @@ def test_merge_keeps_what_changes_the_dtype():
         after = shorten(before)
         assert names(after)["mul"] == 1
         check_same(before, after, [x])
+    for x in (np.arange(3), np.array([True, False]), np.ones(3, np.float32)):
+        before = recorded(lambda x: x.astype(float), x)
+        assert names(shorten(before))["cast"] == 1
+        check_same(before, shorten(before), [x])
 
 
 def test_merge_knows_zeros_apart():
