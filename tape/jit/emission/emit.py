@@ -57,7 +57,7 @@ class Emitter:
         """One op on lanes, by what its declaration says."""
         b, lane = self.builder, op.lane
         if isinstance(lane, Instruction):
-            return getattr(b, lane.name)(*operands, flags=("contract",))
+            return getattr(b, lane.name)(*operands)
         if isinstance(lane, Intrinsic):
             return b.call(self.intrinsic(lane.name, len(operands)), operands)
         if isinstance(lane, Math):
