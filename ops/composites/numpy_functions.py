@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..core.differentiate import dtype_of
 from ..core.op import composite, is_complex, joining, ready, ready_or_number, shape_of
-from ..pointwise.arithmetic import general_power, pow
+from ..pointwise.arithmetic import general_power, pow, power_of_number
 from ..pointwise.comparison import isnan, ne
 from ..pointwise.elementary import angle, sqrt
 from ..pointwise.selection import clamp, clamp_max, clamp_min, clamp_to_arrays, where
@@ -81,8 +81,13 @@ def _numpy_power(x1: Any, x2: Any) -> Any:
     if any(map(is_complex, xs)):
         return general_power(*xs)
     if not _is_half(*xs):
-        return pow(*xs)
+        return power_of_number(*xs) if _are_two_numbers(*xs) else pow(*xs)
     return sqrt(xs[0]) if ROOTS and ready(xs[0]).dtype != np.float16 else general_power(*xs)
+
+
+def _are_two_numbers(x: Any, y: Any) -> bool:
+    """Whether neither has axes, and what comes out is of floating point: of these the operator is not `np.power`."""
+    return not (np.ndim(x) or np.ndim(y)) and np.result_type(joining(x), joining(y)) in (np.float64, np.float32)
 
 
 def _is_half(x: Any, y: Any) -> bool:

@@ -14,11 +14,13 @@ from ..core.domain import NONZERO, POSITIVE, REAL, Interval
 from ..core.hints import Hints
 from ..core.lane import Instruction, Math, Via
 from ..core.op import HOLOMORPHIC, elementwise, is_complex
-from .comparison import eq, floor_divide, isfinite, logical_and, logical_not
+from .comparison import eq, floor_divide, isfinite, isnan, logical_and, logical_not
 from .elementary import log, sqrt
 from .selection import trunc, where
 
 DEGREE = 0.017453292519943295
+MOST_ASKED = 1 << 18
+"""NumPy is asked what it does of no more numbers."""
 
 
 def _pow_partial(y: Any, power: Any) -> Any:
@@ -80,23 +82,39 @@ def _as_base(x: Any, z: Any) -> Any:
 
 
 def _pow(x: Any, y: Any) -> Any:
-    """x ** y, of an array without axes as of its number: squares of truth values are int64 there, int8 in arrays."""
+    """x ** y, of an array without axes as of its number: squares of truth values are int64 there, int8 in arrays.
+
+    And of two numbers, of which none has axes, −∞ to the power of ½ is ∞, while arrays take square roots for that.
+    """
     if type(x) is np.ndarray and not x.ndim:
         x = x[()]
+    if type(y) is np.ndarray and not y.ndim and not np.ndim(x):
+        y = y[()]
     return x**y
 
 
 def _power_or_root(x: Any, y: Any) -> Any:
     """A power as kernels compute it: the square root where NumPy takes that for a power of ½ (of −∞ it is nan)."""
-    shapes = [tuple([min(n, 2) for n in v.shape]) for v in (x, y)]
-    if x.dtype not in (np.float64, np.float32) or not x.shape or not _takes_roots(*shapes):
+    if x.dtype not in (np.float64, np.float32) or not x.shape or not _takes_roots(x.shape, y.shape):
         return None
-    return where(eq(y, 0.5), sqrt(x), general_power(x, y))
+    return _root_or_power(x, y)
+
+
+def _root_or_power(x: Any, y: Any) -> Any:
+    is_half = eq(y, 0.5)
+    return where(is_half, sqrt(where(is_half, x, 1.0)), general_power(x, y))
 
 
 @cache
 def _takes_roots(base: tuple[int, ...], exponent: tuple[int, ...]) -> bool:
-    """Whether NumPy takes square roots for powers of ½ of arrays of such shapes: where it repeats the exponent."""
+    """Whether NumPy takes square roots for powers of ½ of arrays of such shapes: where it repeats the exponent.
+
+    That depends on what it copies before it computes, and so on lengths; one exponent is always repeated.
+    """
+    if math.prod(exponent) != 1 and math.prod(np.broadcast_shapes(base, exponent)) > MOST_ASKED:
+        return False
+    if math.prod(exponent) == 1:
+        base, exponent = (tuple([min(n, 2) for n in shape]) for shape in (base, exponent))
     with np.errstate(invalid="ignore"):
         return bool(np.isnan(_pow(np.full(base, -np.inf), np.full(exponent, 0.5))).all())
 
@@ -133,6 +151,24 @@ general_power = elementwise(
     doc="Power, elementwise: z = x^y, without the short ways of NumPy's operator.",
 )
 
+def _power_of_number(x: Any, y: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        root = np.sqrt(np.where(np.equal(y, 0.5), x, 1.0))
+    return np.where(np.equal(y, 0.5), root, np.power(x, y))[()]
+
+
+power_of_number = elementwise(
+    "power_of_number", lambda x, y: np.power(x, y) if not (np.ndim(x) or np.ndim(y)) else _power_of_number(x, y),
+    lambda x, y: _pow_partial(y, power_of_number(x, y - 1.0)),
+    lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(x)),
+    node="PowBackward0", lane=Via(_root_or_power),
+    hints=Hints(
+        alarm=lambda x, y: x * general_power(x, y - 1.0), growth="power", raises=slice(1, 2), raises_of_whole=True
+    ),
+    domain=(POSITIVE, REAL),
+    doc="Power of real numbers: z = x^y, as `np.power` computes it of two without axes: the root where y is ½.",
+)
+
 square = elementwise(
     "square", np.square, lambda x: 2.0 * x,
     node="PowBackward0", lane=Via(lambda x: x * x), complex=HOLOMORPHIC, domain=(REAL,), hints=Hints(growth="power"),
@@ -167,9 +203,14 @@ rad2deg = elementwise(
     lane=Via(lambda x: x * (1.0 / DEGREE)), domain=(REAL,), doc="Radians to degrees: z = 180 x / π.",
 )
 
+def _chain_product_lane(x: Any, y: Any) -> Any:
+    z = x * y
+    return where(logical_and(eq(x, 0.0), isnan(z)), 0.0, z)
+
+
 chain_mul = elementwise(
     "chain_mul", chain_product, lambda y: y, lambda x: x,
-    node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)),
+    node="MulBackward0", lane=Via(_chain_product_lane),
     hints=Hints(neutral={0: 1.0, 1: 1.0}, steps=lambda s, x, y: s.chain_product(x, y), growth="product"),
     complex=HOLOMORPHIC, domain=(NONZERO, REAL),
     doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.

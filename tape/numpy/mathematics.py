@@ -30,7 +30,7 @@ from .constructors import gathered
 
 OTHERWISE = {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2",
-    "atanh": "arctanh", "pow": "power", "phase": "angle", "hypot": None, "log": None,
+    "atanh": "arctanh", "pow": "float_power", "phase": "angle", "hypot": None, "log": None,
 }  # fmt: skip
 """What NumPy calls a function otherwise; None where it is written here."""
 

@@ -53,8 +53,9 @@ FIRST, SECOND = ("input", "self", "x", "a", "A"), ("other", "y", "b", "B", "expo
 INTERNAL = frozenset({
     "output", "custom", "replay", "chain_mul", "clamp_to_arrays", "copy_over", "exact_dot", "exact_sum",
     "general_power", "in_order", "largest_number", "multiple", "numpy_nextafter", "numpy_spacing", "partitioned",
-    "put_view", "row_dot", "scatter_extreme", "slide", "smallest_number", "sparse_product", "sparse_solve", "sum_to",
-    "uncorrected_gammaln", "uncorrected_log_ndtr", "uncorrected_ndtr", "uncorrected_psi", "within", "zero",
+    "power_of_number", "put_view", "row_dot", "scatter_extreme", "slide", "smallest_number", "sparse_product",
+    "sparse_solve", "sum_to", "uncorrected_gammaln", "uncorrected_log_ndtr", "uncorrected_ndtr", "uncorrected_psi",
+    "within", "zero",
 })  # fmt: skip
 TRANSFORMS, SCIPYS = "fft_", "special_"
 """How the names of ops begin that are public in the room `tape.fft` alone, or under SciPy's names alone."""

@@ -28,6 +28,8 @@ from ..recording.functions import SPELLINGS
 LONGEST = 110
 """Formulas with more letters are left out: a sum over a page tells less than the op's name."""
 PLAIN = frozenset({-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0})
+WRITTEN_AS = {"chain_mul": "mul", "general_power": "pow", "power_of_number": "pow"}
+"""By the name of an op without a symbol, that of the operator which stands for it."""
 TIGHT = {"pow": 4, "neg": 3, "mul": 2, "truediv": 2, "floordiv": 2, "mod": 2, "matmul": 2, "add": 1, "sub": 1}
 """How tightly the operators bind."""
 
@@ -120,7 +122,7 @@ def _text(node: Any, params: dict[str, Any], given: Operands, outer: int = 0) ->
         return _number(node, given)
     if node.op is None:
         return node.name
-    symbol = {"chain_mul": "mul", "general_power": "pow"}.get(node.op.name, node.op.symbol or "")
+    symbol = WRITTEN_AS.get(node.op.name, node.op.symbol or "")
     own = getattr(node, "params", {})
     if symbol not in TIGHT or own:
         named = [f"{k}={_parameter(k, v, params, given)}" for k, v in own.items() if not _is_default(node.op, k, v)]

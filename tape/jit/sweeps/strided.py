@@ -146,15 +146,15 @@ accumulate_c128, accumulate_c64 = adding(C128), adding(C64)
 
 
 def clearing(number: NumberKind) -> Callable[[int], None]:
-    """z[…] = 0 where x[…] is 0."""
-    load, store = number.load, number.store
+    """z[…] = 0 where x[…] is 0 and z[…] is nan."""
+    load, store, nothing = number.load, number.store, number.zero
 
     @inner
     def clear_row(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
         for k in range(n):
-            value = load(x + k * x_step)
-            if value == 0:
-                store(z + k * z_step, value * 0)
+            made = load(z + k * z_step)
+            if made != made and load(x + k * x_step) == 0:
+                store(z + k * z_step, nothing)
 
     return by_rows(clear_row)
 
