@@ -10,7 +10,7 @@ from __future__ import annotations
 from .kernel_functions import KernelFunction, Shared
 from .lines import F
 from .loop import BlockSum, loop_text, total_text
-from .task import COUNT, HEADER, OF_ROWS, OF_SHORT_ROWS, SIZE, KernelTask
+from .task import COUNT, HEADER, OF_FEW, OF_ROWS, OF_SHORT_ROWS, SIZE, KernelTask
 from .vector_functions import WRITTEN_OUT
 
 SHORT = 150
@@ -64,5 +64,5 @@ class KernelWriter:
         element = "%block" if of_rows else str(output.offset)
         return total_text(
             k, shared.real, shared.types[F], n, name if self.width > 1 else None, divisor,
-            HEADER + output.memory, element, output.how in OF_SHORT_ROWS,
+            HEADER + output.memory, element, output.how in OF_SHORT_ROWS + OF_FEW,
         )  # fmt: skip

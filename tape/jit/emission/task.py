@@ -22,7 +22,9 @@ code: rows that grow from step to step have one kernel.
 OF_SHORT_ROWS = ("sum of short rows", "mean of short rows")
 """Sums of so few elements that they are added one after the other, as NumPy does."""
 OF_ROWS = ("sum of rows", "mean of rows", *OF_SHORT_ROWS)
-SUMS = ("sum", "mean", *OF_ROWS)
+OF_FEW = ("sum of few", "mean of few")
+"""Sums of all elements, which are so few."""
+SUMS = ("sum", "mean", *OF_FEW, *OF_ROWS)
 OF_COLUMNS = "sum of columns"
 
 
@@ -47,8 +49,9 @@ class Input:
 @dataclass(frozen=True)
 class Output:
     """A value that a kernel writes: ``each`` element, the ``one`` number (at an offset), or the ``sum`` or ``mean``, of
-    all elements or ``of rows``, one for each block; or it is added to the ``sum of columns`` in memory that is zero at
-    first: then two words of the table belong together, the memory, and after how many blocks it begins anew.
+    all elements (``of few`` in order) or ``of rows``, one for each block; or it is added to the ``sum of columns`` in
+    memory that is zero at first: then two words of the table belong together, the memory, and after how many blocks it
+    begins anew.
     """
 
     value: int

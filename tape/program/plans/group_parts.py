@@ -14,6 +14,7 @@ import numpy as np
 
 from ops.core.registry import OPS
 
+from ...jit.emission.task import OF_FEW
 from ..recorded.listing import Listing
 from .groups import Group, GroupInput, GroupOutput
 
@@ -23,7 +24,7 @@ LEAST = 8
 """Groups of fewer records are not."""
 MOST = 1 << 11
 """Nor are groups of larger arrays, which do not stay near the processor from one kernel to the next."""
-WHOLE = ("each", "sum", "mean")
+WHOLE = ("each", "sum", "mean", *OF_FEW)
 
 
 def is_long(group: Group) -> bool:

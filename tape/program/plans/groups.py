@@ -23,7 +23,7 @@ LEAST, LEAST_COLUMNS, LEAST_CALLS = 3, 8, 16
 """Sums of shorter rows are no part of a kernel, nor those of columns in shorter rows, nor where functions are called:
 what is left of a row beside full vectors takes as long as a vector."""
 IN_ORDER = 8
-"""Elements of shorter rows are added one after the other."""
+"""Fewer elements, of a row or of all of an array, are added one after the other, as NumPy adds them."""
 MOST_SUMMED = 1 << 18
 """Nor those along other axes than the last of more elements: several threads cannot share such a kernel."""
 WHOLE = 3
@@ -322,9 +322,9 @@ def _how(listing: Listing, k: int, role: np.ndarray, g: Any) -> str:
     if _sums_columns(listing, k):
         return OF_COLUMNS
     how, result = "mean" if op.hints.motion == "average" else "sum", listing.spec_of(k)
-    if result is not None and result.size == 1:
-        return how
     x = listing.spec_of(listing.operands(k)[0])
+    if result is not None and result.size == 1:
+        return f"{how} of few" if x is not None and x.size < IN_ORDER else how
     return f"{how} of short rows" if x is not None and x.shape[-1] < IN_ORDER else f"{how} of rows"
 
 
