@@ -187,7 +187,7 @@ def growth_of(op: Op) -> str:
 
 
 def _last(listing: Listing, watched: np.ndarray) -> np.ndarray:
-    """Those that none of the others reads; `watched` loses the ones behind which nothing makes an error."""
+    """Those of which none of the others is made; `watched` loses the ones behind which nothing makes an error."""
     silent = watched.copy()
     for code in np.unique(listing.code[watched]).tolist():
         silent &= (listing.code != code) | (not may_warn(OPS[code]))
@@ -200,9 +200,9 @@ def _last(listing: Listing, watched: np.ndarray) -> np.ndarray:
 
 
 def _unread(listing: Listing, records: np.ndarray) -> np.ndarray:
-    """Those of some records that none of them reads."""
+    """Those of some records of which none of the others is made, be it by records that are not among them."""
     found = records.copy()
-    found[listing.args[np.repeat(records, np.diff(listing.first))]] = False
+    found[listing.args[np.repeat(_beneath(listing, records), np.diff(listing.first))]] = False
     return found
 
 

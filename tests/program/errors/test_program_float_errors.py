@@ -170,6 +170,30 @@ def test_numbers_that_something_watched_reads_are_computed():
     assert told(compiled, x) == []
 
 
+def _added(x):
+    z = np.zeros(3)
+    np.add.at(z, np.array([0, 1, 0, 2, 1]), x * x)
+    return (z * z).sum()
+
+
+def _taken_away(x):
+    z = np.zeros(3)
+    np.subtract.at(z, [0, 2], x[:2])
+    return (z * z).sum()
+
+
+@pytest.mark.parametrize("transform", [tape.func.hessian, lambda f: tape.func.jacrev(tape.func.jacrev(f))])
+@pytest.mark.parametrize("function", [_added, _taken_away])
+def test_so_are_those_that_it_reads_through_what_is_not_watched(function, transform):
+    """A look-up, which raises for some indices, makes no error of numbers; its operand stays an array all the same."""
+    f, x = transform(function), np.linspace(-1.0, 2.0, 5)
+    fast = tape.compile(f)
+    for _ in range(3):
+        np.testing.assert_array_equal(fast(x), f(x))
+    assert fast.statistics().eager == 0
+    assert fast.statistics().replays == 3
+
+
 @pytest.mark.parametrize("name", UNREAD)
 def test_of_what_does_not_depend_on_what_is_differentiated(name):
     f, number = UNREAD[name]
