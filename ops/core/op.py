@@ -79,6 +79,8 @@ class Op(Derivatives):
             composites as they are computed.
         outputs: number of results, −1 where the parameters decide; unless it is 1 the forward
             gives a tuple and ``g`` is a `Bundle`.
+        integers: how many of several results, the last ones, are integers.  No adjoint comes to these, and the rules
+            read no other results.
         code: the op's position in `OPS`, the opcode of its records.
     """
 
@@ -101,6 +103,7 @@ class Op(Derivatives):
         cases: Callable[..., Any] | None = None,
         doc: str | None = None,
         outputs: int = 1,
+        integers: int = 0,
         symmetric: bool = False,
         view: bool | Callable[..., bool] = False,
         complex: str | bool | None = None,
@@ -127,6 +130,7 @@ class Op(Derivatives):
         self.chooses = frozenset(i for i, interval in enumerate(domain or ()) if isinstance(interval, Truth))
         self.cases = cases
         self.outputs = outputs
+        self.integers = integers
         self.symmetric = symmetric
         self.view = view
         self.complex = ADJOINT if complex is None and kind == "linear" else complex

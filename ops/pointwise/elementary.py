@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..core.batching import elementwise as broadcasting
 from ..core.differentiate import ZERO
-from ..core.domain import NONZERO, POSITIVE, REAL, UNIT, Interval, cases_of
+from ..core.domain import NONZERO, POSITIVE, REAL, UNIT, Case, Interval, cases_of
 from ..core.hints import Hints
 from ..core.lane import Intrinsic, Math, Via
 from ..core.op import ADJOINT, HOLOMORPHIC, elementwise, general, is_complex, ready
 from ..shapes.parts import complex, dot_part
+from ..shapes.shape import cast
 from ..shapes.sums import sum_to
 from .comparison import eq, ge
 from .selection import abs, sgn, where
@@ -254,4 +255,23 @@ polar = general(
         steps=lambda s, x, y: s.joined(*(s.ufunc(np.multiply, [x, s.ufunc(f, [y])]) for f in (np.cos, np.sin)))
     ),
     doc="The complex number of length x and angle y: z = x exp(iy).",
+)
+
+
+def _over_power(x: Any, exponent: Any) -> Any:
+    """x / 2ᵏ for integers k."""
+    return x / exp2(cast(exponent, dtype=x.dtype))
+
+
+def _apart_from_powers(rng: np.random.Generator) -> Iterator[Case]:
+    """Cases well apart from powers of two, where the mantissa jumps."""
+    for shape in ((2, 3), ()):
+        yield (rng.choice([-3.0, 0.75, 6.0, 0.1], shape) * (1.0 + 0.1 * rng.random(shape)),), {}
+
+
+frexp = general(
+    "frexp", lambda x: np.frexp(x), lambda g, z: _over_power(g[0], z[1]),
+    jvp=lambda x_dot, z: (_over_power(x_dot, z[1]), None),
+    outputs=2, integers=1, cases=_apart_from_powers, batch=broadcasting, lies="operand",
+    doc="Mantissa, of at least a half and less than one, and exponent k of the power of two: x = mantissa · 2ᵏ.",
 )

@@ -91,6 +91,22 @@ smallest_number = _without_nan(
 )
 
 
+def _both_evenly(g: Any, x: Any, z: Any, axis: Axis) -> Any:
+    """To each element that is equal to an extreme its share of that one's adjoint."""
+    bars = [_evenly(g[i], x, z[i], axis) for i in (0, 1) if g[i] is not None]
+    return bars[0] if len(bars) == 1 else bars[0] + bars[1]
+
+
+min_and_max = general(
+    "min_and_max",
+    lambda x, *, axis=None, keepdims=False: (np.min(x, axis, None, keepdims), np.max(x, axis, None, keepdims)),
+    lambda g, x, z, axis: _both_evenly(g, x, z, axis),
+    jvp=lambda x, z, x_dot, axis, keepdims: tuple([_mean_of_ties(x, part, x_dot, axis, keepdims) for part in z]),
+    outputs=2, node="AminmaxBackward0", cases=_distinct(*REDUCTIONS), batch=along("axis"),
+    doc="Smallest and largest element over axes, as one operation; ties share the gradient evenly.",
+)
+
+
 def _whole(name: str, find: Callable[..., Any], node: str, doc: str, extreme: Op) -> Op:
     return general(
         name, lambda x: find(x), lambda g, x, z: _evenly(g, x, z, None),
@@ -146,6 +162,17 @@ def _lower_nanmedian(x: Any, axis: int) -> Any:
     return np.argmax(np.where(count == 0, missing, x == middle), axis=axis, keepdims=True)
 
 
+def _most_frequent(x: Any, axis: int) -> Any:
+    """Index of the last of the elements that occur most often; of those that do so equally often, of the smallest."""
+    order = np.moveaxis(_order(x, axis, descending=False), axis, -1)
+    values = np.take_along_axis(np.moveaxis(np.asarray(x), axis, -1), order, -1)
+    places = np.arange(values.shape[-1])
+    begins = np.ones(values.shape, bool)
+    begins[..., 1:] = values[..., 1:] != values[..., :-1]
+    since = places - np.maximum.accumulate(np.where(begins, places, 0), -1)
+    return np.moveaxis(np.take_along_axis(order, np.argmax(since, -1, keepdims=True), -1), -1, axis)
+
+
 def _over(find: Callable[..., Any]) -> Callable[..., Any]:
     """The element over some axes, or all, that is found along one axis."""
 
@@ -179,7 +206,7 @@ def _one_along(name: str, find: Callable[..., Any], node: str, doc: str, steps: 
         name, lambda x, *, axis=-1, keepdims=False: _select(x, find(x, axis), axis, keepdims),
         lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
         jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
-        node=node, outputs=2, doc=doc, batch=along("axis"),
+        node=node, outputs=2, integers=1, doc=doc, batch=along("axis"),
         cases=_distinct(((2, 3), {"axis": 0}), ((2, 3), {"axis": -1, "keepdims": True}), ((4,), {})),
         hints=Hints(steps=steps),
     )
@@ -200,6 +227,10 @@ median_along = _one_along(
 nanmedian_along = _one_along(
     "nanmedian_along", _lower_nanmedian, "NanmedianBackward1",
     "Lower median along an axis of what is not nan, and its index: the first one at a tie.",
+)
+mode = _one_along(
+    "mode", _most_frequent, "ModeBackward0",
+    "The element that occurs most often along an axis, the smallest of several, and its index: the last one at a tie.",
 )
 median_all = _extreme(
     "median_all", _over(_lower_median), "Lower median over axes; ties share the gradient evenly.",
@@ -236,7 +267,8 @@ def _running_extreme(name: str, find: Callable[..., Any], doc: str) -> Op:
         name, _running(find),
         lambda g, z, x_shape, axis: reshape(g[0], shape=()) if x_shape == () else _give_back(g, z, x_shape, axis),
         jvp=lambda x_dot, z, axis: (x_dot, None) if z[1].ndim == 0 else _follow(x_dot, z, axis),
-        outputs=2, cases=_distinct(((5,), {}), ((3, 4), {"axis": 0}), ((), {})), doc=doc, batch=along("axis"),
+        outputs=2, integers=1, cases=_distinct(((5,), {}), ((3, 4), {"axis": 0}), ((), {})), doc=doc,
+        batch=along("axis"),
         hints=Hints(
             accumulates=find, steps=lambda s, x, axis: _running_steps(s, x, axis, greatest=find is np.maximum)
         ),
@@ -280,7 +312,7 @@ def _kthvalue_steps(s: Any, x: Any, k: int, axis: int, keepdims: bool) -> Any:
 sort = general(
     "sort", lambda x, *, axis=-1, descending=False: _select(x, _order(x, axis, descending), axis),
     lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
-    outputs=2, cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})),
+    outputs=2, integers=1, cases=_distinct(((4,), {}), ((3, 2), {"axis": 0, "descending": True})),
     batch=along("axis"), lies="operand",
     hints=Hints(steps=lambda s, x, axis, descending: _selected(s, x, s.order(x, axis, descending), axis)),
     doc="The elements in order along an axis, equal ones in their first order, and the indices they had.",
@@ -302,7 +334,7 @@ def _moved(name: str, find: Callable[..., Any], doc: str, params: dict[str, Any]
     return general(
         name, find,
         lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
-        outputs=2, cases=_distinct(((4,), params), ((3, 2), {**params, "axis": 0})),
+        outputs=2, integers=1, cases=_distinct(((4,), params), ((3, 2), {**params, "axis": 0})),
         batch=along("axis"), lies="operand", hints=Hints(steps=steps), doc=doc,
     )
 
@@ -329,7 +361,7 @@ partitioned = _moved(
 topk = general(
     "topk", _topk,
     lambda g, z, x_shape, axis: _give_back(g, z, x_shape, axis), jvp=lambda x_dot, z, axis: _follow(x_dot, z, axis),
-    outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "largest": False})),
+    outputs=2, integers=1, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "largest": False})),
     hints=Hints(steps=_topk_steps),
     batch=along("axis"),
     doc="The k largest (or smallest) elements along an axis, in order, and their indices.",
@@ -339,7 +371,7 @@ kthvalue = general(
     "kthvalue", _kthvalue,
     lambda g, z, x_shape, axis, keepdims: _give_back(g, z, x_shape, axis, keepdims),
     jvp=lambda x_dot, z, axis, keepdims: _follow(x_dot, z, axis, keepdims),
-    outputs=2, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "keepdims": True})),
+    outputs=2, integers=1, cases=_distinct(((4,), {"k": 2}), ((3, 2), {"k": 1, "axis": 0, "keepdims": True})),
     hints=Hints(steps=_kthvalue_steps),
     batch=along("axis"),
     doc="The k-th smallest element along an axis (k from 1), and its index.",

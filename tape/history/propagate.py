@@ -66,10 +66,10 @@ def name_of(row: list[Any]) -> str:
 
 
 def result_count(row: list[Any]) -> int:
-    """Number of results of a record."""
+    """Number of results of a record that an adjoint may come to."""
     op, refs, _, params = arguments(row)
     if op.outputs > 0:
-        return op.outputs
+        return op.outputs - op.integers
     if op.name == "custom":
         return len(getattr(params["ctx"], "_outputs", ()))
     spec = spec_of_operand(refs[0])

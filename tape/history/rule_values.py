@@ -35,9 +35,10 @@ def widened(x: Any) -> Any:
     return REGISTRY["cast"](x, dtype=float32) if dtype is not None and is_narrow(dtype) else x
 
 
-def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor, ...]:
-    """The results of an op with several, as tensors with their place in the history."""
-    return tuple(output(current(), row[HANDLE], i, v, row[CODE], row[LASTI]) for i, v in enumerate(z))
+def _results(row: list[Any], z: tuple[Any, ...]) -> tuple[Tensor | None, ...]:
+    """The results of an op with several that were saved, as tensors with their place in the history."""
+    code, lasti = row[CODE], row[LASTI]
+    return tuple([None if v is None else output(current(), row[HANDLE], i, v, code, lasti) for i, v in enumerate(z)])
 
 
 def opened_for(
@@ -45,7 +46,11 @@ def opened_for(
 ) -> tuple[tuple[Any, ...], Any]:
     """The values of a record with those that the rules need got back from where hooks have put them."""
     needed = ["xs" in needs] * len(values) if op.variadic else [name in needs for name in op.operands]
-    values = tuple([v.open() if n and type(v) is Packed else v for n, v in zip(needed, values)])
+    opening = list(zip(needed, values))
+    if op.arity == 2:  # got back in the order in which they were put away
+        opening.reverse()
+    values = tuple([v.open() if n and type(v) is Packed else v for n, v in opening])
+    values = values[::-1] if op.arity == 2 else values
     if record:  # what a hook gives back for a leaf is not the leaf
         ours = [n and isinstance(ref, Tensor) for n, ref in zip(needed, refs)]
         values = tuple([at_leaf(ref, v) if mine else v for mine, ref, v in zip(ours, refs, values)])

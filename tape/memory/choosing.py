@@ -19,7 +19,7 @@ from ..base.signatures import like, passing_on
 from ..base.tensor import Tensor
 from ..recording.calls import adaptor, also, axis_of, counted, derived, function_only
 from ..recording.creation import array_of, check_numbers
-from ..recording.functions import FUNCTIONS, METHODS, is_method
+from ..recording.functions import FUNCTIONS, METHODS, is_method, public
 from ..recording.laying import giving_rows, in_rows, laid, lie_within
 from ..recording.recorder import as_tensor, wrap
 from ..recording.short_ways import store
@@ -73,15 +73,27 @@ _extreme("max", "maximum")
 _extreme("min", "minimum")
 
 
-def _named(name: str, *fields: str) -> None:
-    """A function of two results, which have names."""
+class Parts(NamedTuple):
+    """What `frexp` gives."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
+def _named(name: str, *fields: str, recorded: Op | None = None) -> None:
+    """A function of two results, which have names.
+
+    Args:
+        recorded: of a function that is made of several ops, the one op as which it is recorded on a tensor's list.
+    """
     pair = namedtuple(name, fields)  # type: ignore[misc]
 
-    result = "Extremes" if name == "aminmax" else "ValuesAndIndices"
+    result = {"aminmax": "Extremes", "frexp": "Parts"}.get(name, "ValuesAndIndices")
     result = f"Tensor | {result}" if name.endswith("median") else result
+    whole = derived[name] if recorded is None else public(recorded)
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        z = derived[name](*args, **kwargs)
+        z = (whole if args and type(args[0]) is Tensor else derived[name])(*args, **kwargs)
         return pair(*z) if isinstance(z, tuple) else z
 
     function.__name__ = function.__qualname__ = name
@@ -89,9 +101,10 @@ def _named(name: str, *fields: str) -> None:
     adaptor(like(function, derived[name], gives=result))
 
 
-for _name in ("topk", "kthvalue", "median", "nanmedian", "cummax", "cummin"):
+for _name in ("topk", "kthvalue", "median", "mode", "nanmedian", "cummax", "cummin"):
     _named(_name, "values", "indices")
-_named("aminmax", "min", "max")
+_named("frexp", "mantissa", "exponent")
+_named("aminmax", "min", "max", recorded=ops.min_and_max)
 
 
 Sorted = _pair("sort")

@@ -57,7 +57,7 @@ def spare(base: Tensor) -> None:
         if row[OP] == OUTPUT.code and wengert.owns(row[X]):
             place = wengert.locate(row[X]) * WIDTH + ZV
             if type(rows[place]) is tuple:
-                wengert.save_instead(place, tuple([v.copy() for v in rows[place]]))
+                wengert.save_instead(place, tuple([None if v is None else v.copy() for v in rows[place]]))
 
 
 def refreshed(tensor: Tensor, operation: str, last: int | None = None) -> None:

@@ -12,11 +12,11 @@ import numpy as np
 import ops
 
 from ..base.spec import SPECS, spec, spec_of
-from ..base.tensor import Face, Narrow, Tensor, Theme
+from ..base.tensor import Face, Tensor, Theme
 from .inference import alike
 from .laying import is_array, laid_as_picked
 from .recorder import LARGE, getframe, new, user_frame
-from .views import WATCH, is_row, place_among, views_of
+from .views import WATCH, place_among, views_of
 from .wengert import EVER_INFERRED, LISTS, current
 
 SELECT, GETITEM = ops.select.code, ops.getitem
@@ -99,14 +99,14 @@ class IndexMethods(Theme):
         return result
 
     def __iter__(self) -> Iterator[Tensor]:
-        """The entries along the first axis, all of which are views of the tensor, as `unbind` gives them.
+        """The entries along the first axis, views of the tensor that `unbind` gives.
 
         Raises:
             TypeError: of a tensor without axes.
         """
         if not self._spec.shape:
             raise TypeError("iteration over a 0-d tensor; use .item() to read its value")
-        return iter(_rows(self) if type(self) in PLAIN else self.unbind())
+        return iter(ops.unbind(self))
 
     def _read(self, index: Any) -> Tensor:
         """``x[index]`` for any index but one integer; what is picked lies in memory as NumPy has it."""
@@ -146,23 +146,6 @@ def _part(x: Tensor, index: slice) -> Tensor:
         result._node = None
     place_among(result, x, (x, GETITEM, {"index": index}, recorded, None))
     return result
-
-
-PLAIN: frozenset[type] = frozenset({Tensor, Narrow})
-
-
-def _rows(x: Tensor) -> list[Tensor]:
-    """The entries of a plain tensor along its first axis."""
-    wengert = current()
-    before = wengert.where
-    try:
-        wengert.where = before or user_frame(getframe(2))
-        rows = [x[i] for i in range(x._spec.shape[0])]
-    finally:
-        wengert.where = before
-    for i, row in enumerate(rows):
-        is_row(row, x, i)
-    return rows
 
 
 def without_faces(index: Any) -> Any:

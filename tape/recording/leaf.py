@@ -82,10 +82,7 @@ class LeafMethods(Theme):
             raise TypeError(f"requires_grad_() takes True or False; got {type(requires_grad).__name__}")
         if not self.is_leaf:
             if not requires_grad:
-                raise RuntimeError(
-                    "you can only change requires_grad flags of leaf variables; this tensor was computed "
-                    f"({self.grad_fn.name()}).\nUse .detach() for a tensor outside the history."  # type: ignore[union-attr]
-                )
+                raise self._no_leaf_error()
         elif requires_grad:
             require(self)
             if getattr(self, "_views", None) is not None:
@@ -94,6 +91,14 @@ class LeafMethods(Theme):
         else:
             self._node = None
         return self
+
+    def _no_leaf_error(self) -> RuntimeError:
+        node = self.grad_fn
+        assert node is not None, "no leaf"
+        return RuntimeError(
+            f"you can only change requires_grad flags of leaf variables; this tensor was computed ({node.name()}).\n"
+            "Use .detach() for a tensor outside the history."
+        )
 
     @property
     def requires_grad(self) -> bool:
@@ -107,6 +112,8 @@ class LeafMethods(Theme):
     def requires_grad(self, flag: bool) -> None:
         if type(flag) is not bool:
             raise RuntimeError(f"requires_grad must be a bool: True or False; got {type(flag).__name__}")
+        if not self.is_leaf:
+            raise self._no_leaf_error()
         Tensor.requires_grad_(self, flag)
 
     @requires_grad.deleter

@@ -135,9 +135,10 @@ class Packing:
         for outer in self.pairs:
             if outer.note:
                 outer.note(row)
-        fields = (row[XV], row[X]), (row[YV], row[Y]), (row[ZV], None)
-        values = [packed(value, ref, pair, self.doomed) for value, ref in fields]
-        row = (*row[:XV], *values, *row[ZV + 1 :])
+        y = packed(row[YV], row[Y], pair, self.doomed)  # PyTorch's order: the second operand, the first, the result
+        x = packed(row[XV], row[X], pair, self.doomed)
+        z = packed(row[ZV], None, pair, self.doomed)
+        row = (*row[:XV], x, y, z, *row[ZV + 1 :])
         if rows and rows[-WIDTH + HANDLE] > row[HANDLE]:
             self._insert(row)  # a hook has recorded something itself, and handles ascend
         else:

@@ -347,7 +347,10 @@ def enter(
     """Append a record of which the fields are known (see `tape.base.row`), and return its results as tensors."""
     where = wengert.where or user_frame(getframe(3))
     handle = wengert.next()
-    wengert.extend((handle, op.code, x, y, xv, yv, z if keep_z else None, row_params, spec, *where))
+    zv = None
+    if keep_z:
+        zv = (*[None] * (op.outputs - op.integers), *z[-op.integers :]) if op.integers else z
+    wengert.extend((handle, op.code, x, y, xv, yv, zv, row_params, spec, *where))
     if handle > wengert.limit:
         wengert.scan()
     nbytes = spec.nbytes if spec else sum(v.nbytes for v in z)
@@ -359,7 +362,7 @@ def enter(
         wengert.account(nbytes)
     if spec:
         return wrap(z, handle, spec)
-    return tuple(output(wengert, handle, i, v, *where) for i, v in enumerate(z))
+    return tuple([output(wengert, handle, i, v, *where) for i, v in enumerate(z)])
 
 
 def user_frame(frame: FrameType) -> tuple[CodeType, int]:

@@ -177,7 +177,7 @@ def look_of(view: Tensor) -> ViewStep | None:
     """How a view is made of its parent; None for a tensor that is no view.
 
     A view as it is made holds less: the short way of ``x[i]`` the parent alone, or with the index where
-    nothing was recorded, or it is a row among others; `attach` its own arguments.
+    nothing was recorded; `attach` its own arguments.
     """
     of = getattr(view, "_of", None)
     if of is None or type(of) is ViewStep:
@@ -186,7 +186,7 @@ def look_of(view: Tensor) -> ViewStep | None:
         of = of, SELECT, {"index": row_of(view._node)[PARAMS][0]}, True, None
         is_alone = True
     else:
-        is_alone = len(of) == 3 or (len(of) == 5 and of[4] is None)
+        is_alone = len(of) == 3 or of[4] is None
         of = of if len(of) == 5 else (of[0], SELECT, {"index": of[1]}, of[2], None)
     parent, op, params, recording, output = of
     step = op.name, tuple(params.items()), output
@@ -195,12 +195,6 @@ def look_of(view: Tensor) -> ViewStep | None:
     if made.parent is not parent:
         _move(view, made.parent)
     return made
-
-
-def is_row(view: Tensor, parent: Tensor, index: int) -> None:
-    """Note of a view that ``x[i]`` has just made that it is one of all rows, as those that `unbind` gives are."""
-    of = view._of
-    view._of = parent, index, of[2] if type(of) is tuple else True, SEVERAL
 
 
 def _move(view: Tensor, parent: Tensor) -> None:
@@ -286,8 +280,6 @@ def attach(
             return view
     elif op.view is not True and not _gives_view(op, params):
         return view
-    if output is not None and view._node is not None:
-        view._versions = [0]  # PyTorch counts the changes of each of several views apart
     place_among(view, parent, (parent, op, params, recording, output))
     return view
 
