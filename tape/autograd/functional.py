@@ -19,6 +19,7 @@ from ..levels.direction import Direction, parts
 from ..numpy.inside import inputs_inside
 from ..recording.level import requires_grad
 from ..recording.recording_modes import set_grad_enabled
+from ..recording.views import leave
 from ..recording.wengert import current
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -160,7 +161,7 @@ def jacobian(
         )
     call = FunctionalCall("jacobian", func, inputs, create_graph, strict)
     rows = _columnwise(call) if strategy == "forward-mode" else _rowwise(call, vectorize)
-    results = tuple(call.give(row, call.many_inputs) for row in rows)
+    results = tuple(call.give(list(map(_alone, row)), call.many_inputs) for row in rows)
     return results if call.many_outputs else results[0]
 
 
@@ -189,6 +190,11 @@ def hessian(
 
     found = jacobian(slopes, given, create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if many else found[0][0]
+
+
+def _alone(block: Tensor) -> Tensor:
+    """A block of a Jacobian; one that was not recorded as no view of what it was cut from, which nobody else has."""
+    return leave(block) if type(block) is Tensor and block._node is None else block
 
 
 def _rowwise(call: FunctionalCall, vectorize: bool) -> list[list[Tensor]]:

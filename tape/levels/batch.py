@@ -37,6 +37,7 @@ from ..recording.level import (
 )
 from ..recording.recorder import CUSTOM, wrap
 from ..recording.version import count
+from ..recording.wengert import current
 from .batched import Batched, batched, form_of, gained
 
 STATIC = TypeError, ShapeError
@@ -157,8 +158,11 @@ class Batch(Level):
         return batched(x if isinstance(x, Tensor) else wrap(np.asarray(x)), self)
 
     def full(self, x: Tensor) -> Tensor:
-        """A tensor that is the same in all lanes, with lanes; remembered if a sweep shall be parted here."""
-        if not self.lifting or not requires_grad(x):
+        """A tensor that is the same in all lanes, with lanes; remembered if a sweep shall be parted here.
+
+        What gets its lanes where nothing is recorded is not: no sweep would ever come to it.
+        """
+        if not (self.lifting and requires_grad(x) and current().recording):
             return ops.broadcast_to(x, shape=(self.n, *x._spec.shape))
         k = place_of(x), *versions(x)
         known = self._known.get(k)

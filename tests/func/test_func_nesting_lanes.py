@@ -135,3 +135,37 @@ def test_branches_on_what_is_the_same_in_all_lanes_stay_possible():
     assert_allclose(nested(modes, program)(POINTS[0]), expected, rtol=1e-9, atol=1e-9)
     assert_allclose(nested((by_jvp, hessian, by_grad), program)(POINTS[0]),
                     nested((by_jvp, jacrev, jacrev, by_grad), program)(POINTS[0]), rtol=1e-9)  # fmt: skip
+
+
+OFF = {"no_grad": lambda t: t.no_grad(), "switched": lambda t: t.set_grad_enabled(False)}
+WITHOUT_RECORDING = {
+    "square": lambda t, x: x * x, "product": lambda t, x: x * x.sin(), "sum": lambda t, x: x * x.sum(),
+    "matrix": lambda t, x: t.outer(x, x) @ x, "where": lambda t, x: t.where(x > 0, x * x, x),
+    "copy": lambda t, x: x.clone(),
+}  # fmt: skip
+TWICE = {
+    "hessian": lambda t, f, x, vs: t.func.hessian(f)(x), "jacfwd": lambda t, f, x, vs: t.func.jacfwd(t.func.grad(f))(x),
+    "jvp": lambda t, f, x, vs: t.vmap(lambda v: t.func.jvp(t.func.grad(f), (x,), (v,))[1])(vs),
+    "scaled": lambda t, f, x, vs: t.vmap(lambda v: t.func.grad(lambda y: f(v * y))(x))(vs),
+    "shifted": lambda t, f, x, vs: t.vmap(lambda v: t.func.grad(lambda y: f(y) + f(v + y))(x))(vs),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("twice", TWICE)
+@pytest.mark.parametrize("off", OFF)
+@pytest.mark.parametrize("what", WITHOUT_RECORDING)
+def test_what_is_first_met_without_recording_is_recorded_later(what, off, twice):
+    """A tensor without lanes that first meets some where nothing is recorded gets its lanes anew where it is."""
+    torch = pytest.importorskip("torch")
+
+    def found(library):
+        def f(x):
+            with OFF[off](library):
+                y = WITHOUT_RECORDING[what](library, x)
+            return (y * x * WITHOUT_RECORDING[what](library, x)).sum()
+
+        x, vs = library.tensor([1.0, 2.0], dtype=library.float64), library.eye(2, dtype=library.float64)
+        return TWICE[twice](library, f, x, vs)
+
+    assert_allclose(found(tape).numpy(), found(torch).numpy(), rtol=1e-12)

@@ -248,3 +248,16 @@ def test_create_graph_records_under_no_grad_too(of, how):
     with tape.no_grad():
         assert of(X, create_graph=True, **how).requires_grad
         assert not of(X, **how).requires_grad
+
+
+@pytest.mark.parametrize("how", [{}, {"vectorize": True}, {"strategy": "forward-mode", "vectorize": True}])
+@pytest.mark.parametrize("of", [jacobian, hessian])
+def test_a_jacobian_is_no_view_and_may_be_changed_where_operations_are_recorded(of, how):
+    if of is hessian and "strategy" in how:
+        how = {"vectorize": True, "outer_jacobian_strategy": "forward-mode"}
+    found = of(lambda x: (x**3).sum(), X, **how)
+    w = tape.ones_like(found).requires_grad_()
+    assert not found._is_view()
+    found.mul_(w)
+    found.sum().backward()
+    assert w.grad is not None
