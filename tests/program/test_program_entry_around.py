@@ -74,6 +74,30 @@ def test_changed_arrays_are_noticed(count):
     assert fast(3.0) == 6.0
 
 
+@pytest.mark.parametrize(
+    ("values", "changed"),
+    [
+        (np.array([(1.0, 2), (1.0, 3)], dtype=[("scale", float), ("count", int)]), (2.0, 2)),
+        (np.array(["2001-01-01", "2002-02-02"], dtype="M8[D]"), "2003-03-03"),
+        (np.array([1, 2], dtype="m8[s]"), 3),
+        (np.array(["one", "two"]), "six"),
+        (np.array([b"one", b"two"]), b"six"),
+        (np.array([1.0, [2.0]], dtype=object), 2.0),
+        (np.ones(2, np.longdouble), 2.0),
+        (np.ones(2, np.dtype(float).newbyteorder()), 2.0),
+    ],
+    ids=lambda x: str(x.dtype) if isinstance(x, np.ndarray) else "",
+)
+def test_changed_arrays_of_any_dtype_are_noticed(values, changed):
+    """Of those too that no record can have."""
+    first = values.tolist()[0]
+    fast = compiled(lambda x: x * (1.0 if values.tolist()[0] == first else 2.0), 3.0)
+    assert entered(fast, 3.0) == 3.0
+    values[0] = changed
+    assert entered(fast, 3.0) is NotImplemented
+    assert fast(3.0) == 6.0
+
+
 def test_changed_attributes_are_noticed():
     class Model:
         power = 2.0

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from ...base.dtypes import NUMERIC, kind_of
 from ...base.spec import spec
 from ...jit.machine import object_layout as objects
 from ...jit.machine.frames import address_of, fits
@@ -117,7 +118,8 @@ class Conditions:
     def _content(self, watched: WatchedArray) -> None:
         """An array must hold what it held."""
         w, array, copy = self.write, watched.array, watched.copy
-        small = array.nbytes <= SMALL and fits(array, spec(array.shape, array.dtype))
+        numbers = array.nbytes <= SMALL and kind_of(array.dtype) in NUMERIC
+        small = numbers and fits(array, spec(array.shape, array.dtype))
         if copy is None or not small or array.strides != copy.strides or watched.names is not None:
             self.checks.append(watched.holds)
             return
