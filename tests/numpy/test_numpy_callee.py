@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import tape
-from tape.numpy.arrays.callee import callee, is_called_at_once
+from tape.numpy.arrays.callee import callee, is_called_at_once, only_calls, only_passes, writes_texts
 from tape.numpy.arrays.leaving import is_compared
 
 X = np.array([0.3, 0.7, -0.2])
@@ -154,3 +154,38 @@ def handed_over(x, make):
 def test_a_constructor_under_another_name(f):
     assert_allclose(tape.func.grad(f)(X), 2 * X, rtol=1e-15)
     assert_allclose(tape.compile(tape.func.grad(f))(X), 2 * X, rtol=1e-15)
+
+
+def percent_of(a, b):
+    return "%s" % a if isinstance(a, str) else a % b  # noqa: UP031
+
+
+@pytest.mark.parametrize(
+    ("f", "texts", "calls", "passes"),
+    [
+        (lambda x: float(x), False, True, True),
+        (lambda x: float(x) if isinstance(x, float) else float("1"), False, True, True),
+        (lambda x: map(float, x), False, False, True),
+        (lambda x: type(x) is float, False, False, False),
+        (lambda x: f"{x}", True, True, True),
+        (lambda x: f"{x:.3f}", True, True, True),
+        (lambda x: str(x), True, True, True),
+        (lambda x: "%r" % x, True, True, True),  # noqa: UP031
+        (percent_of, True, True, True),
+        (lambda x: x % 2, False, True, True),
+        (lambda x: x.float, False, True, True),
+        (lambda float: [float], False, True, True),
+    ],
+)
+def test_what_code_does_with_texts_and_with_float(f, texts, calls, passes):
+    code = f.__code__
+    assert (writes_texts(code), only_calls(code, "float"), only_passes(code, "float")) == (texts, calls, passes)
+
+
+def test_code_that_does_not_name_it_is_not_gone_through(monkeypatch):
+    """A function may reach a lot of code, before whose first call each would be disassembled."""
+    monkeypatch.setattr("tape.numpy.arrays.callee.steps_of", None)
+    code = (lambda x: np.sin(x) * np.tanh(x) + abs(x)).__code__
+    assert only_calls(code, "float")
+    assert only_passes(code, "float")
+    assert not writes_texts(code)

@@ -165,6 +165,8 @@ def is_attribute(code: CodeType, lasti: int, name: str) -> bool:
 @cache
 def only_calls(code: CodeType, name: str) -> bool:
     """Whether code does nothing with a global name but call it, or ask whether something is an instance of it."""
+    if name not in code.co_names:  # most code does not name it, and its instructions need not be gone through
+        return True
     steps = steps_of(code)
     asked = [s for s in steps if s.opname.startswith("CALL") and callee(code, s.offset) == ("global", "isinstance")]
     loads = [
@@ -201,13 +203,13 @@ AS_ITSELF = (*COMPARING, "BUILD_", "BINARY_", "LOAD_ATTR", "LOAD_METHOD", "MATCH
 @cache
 def writes_texts(code: CodeType) -> bool:
     """Whether code may write numbers as texts: it calls for one by name, by ``%``, or in an f-string."""
-    if not WRITING.isdisjoint(code.co_names):
+    if not WRITING.isdisjoint(code.co_names) or not FORMATTING.isdisjoint(code.co_code[::2]):
         return True
-    return any(
-        step.opname.startswith("FORMAT_")
-        or (step.opname == "BINARY_OP" and step.argrepr in ("%", "%=") and _has_percent(code))
-        for step in steps_of(code)
-    )
+    return _has_percent(code) and any(s.opname == "BINARY_OP" and s.argrepr in ("%", "%=") for s in steps_of(code))
+
+
+FORMATTING = frozenset(number for name, number in dis.opmap.items() if name.startswith("FORMAT_"))
+"""The instructions that format values; where code has them is seen from its bytes, two to an instruction."""
 
 
 def _has_percent(code: CodeType) -> bool:
