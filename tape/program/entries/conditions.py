@@ -13,6 +13,7 @@ from ...jit.machine import object_layout as objects
 from ...jit.machine.frames import address_of, fits
 from ..recorded.raising import STATE, calm, is_quiet
 from ..world.contents import MISSING
+from ..world.registered import COUNT, Registrations
 from ..world.surroundings import Surroundings
 from ..world.watched import BUSY, USED, Container, InContext, Space, WatchedArray
 
@@ -77,6 +78,8 @@ class Conditions:
             self.same(w.content(cell.cell), cell.value)
         for one in (*surroundings.facts, *surroundings.slots):
             self._one(one)
+        if surroundings.registered is not None:
+            self._registered(surroundings.registered)
         for container in surroundings.containers:
             self._container(container)
         for array in surroundings.arrays.values():
@@ -92,6 +95,14 @@ class Conditions:
         else:
             for name in space.names:
                 self.same(w.named(space.mapping, name), space.copy.get(name, MISSING))
+
+    def _registered(self, registered: Registrations) -> None:
+        """No class may have been registered since the user's were looked at."""
+        if COUNT is None:
+            self.checks.append(registered.holds)
+        else:
+            count, tag = (self.write.known(ctypes.addressof(word)) for word in (COUNT, registered.tag))
+            self.write.require_equal(self.write.load(count), self.write.load(tag))
 
     def _one(self, one: Any) -> None:
         """What an object keeps at a known place must be this; so must what a context variable holds."""

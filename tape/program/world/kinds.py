@@ -174,6 +174,7 @@ def _class(look: Any, kind: type) -> Looked:
         return None
     if not is_written_in_python(kind) or kind is random.SystemRandom:
         return Unknown(kind)
+    look.around.classes().add(kind)
     space = look.around.space(mapping_of(kind), kind)
     look.around.facts.append(bases_fact(kind))
     if in_modules(kind.__module__, READS_ALL):

@@ -20,6 +20,7 @@ import numpy as np
 from ...base import dtypes
 from ...base.tensor import Tensor
 from .known import named
+from .registered import Registrations
 from .watched import (
     BUSY,
     Cell,
@@ -62,6 +63,7 @@ class Surroundings:
     Attributes:
         spaces: by identity of the dict, where global names, attributes and items are kept.
         cells, slots, facts, containers: what else may change.
+        registered: what the user's classes are registered as, if there are any.
         arrays: by identity, those found there.
         tensors, generators, functions: those found there.
         seeded: classes found there whose objects draw random numbers from a seed, if they are given one.
@@ -84,6 +86,7 @@ class Surroundings:
         self.slots: list[WatchedSlot] = []
         self.facts: list[One] = []
         self.containers: list[Container] = []
+        self.registered: Registrations | None = None
         self.arrays: dict[int, WatchedArray] = {}
         self.tensors: list[Tensor] = []
         self.generators: list[Any] = []
@@ -107,9 +110,14 @@ class Surroundings:
             found = self.spaces[id(mapping)] = Space(mapping, owner, self.names)
         return found
 
+    def classes(self) -> Registrations:
+        """The watch over what classes are registered as."""
+        self.registered = self.registered or Registrations()
+        return self.registered
+
     def forget(self) -> None:
         """Watch nothing: there is too much of it, and no recording that it could make stale."""
-        self.spaces, self.arrays = {}, {}
+        self.spaces, self.arrays, self.registered = {}, {}, None
         self.cells, self.slots, self.facts, self.containers = [], [], [], []
 
     def watched(self) -> Iterator[Any]:
@@ -118,6 +126,7 @@ class Surroundings:
         yield from self.cells
         yield from self.slots
         yield from self.facts
+        yield from () if self.registered is None else (self.registered,)
         yield from self.containers
         yield from self.arrays.values()
 

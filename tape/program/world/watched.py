@@ -454,7 +454,7 @@ def is_special(name: Any) -> bool:
 
 
 DESCRIPTIVE = frozenset(
-    ("__abstractmethods__", "__annotations__", "__builtins__", "__cached__", "__dataclass_fields__", "__dict__",
+    ("__annotations__", "__builtins__", "__cached__", "__dataclass_fields__", "__dict__",
      "__dataclass_params__", "__doc__", "__file__", "__loader__", "__match_args__", "__module__", "__name__",
      "__orig_bases__", "__package__", "__parameters__", "__path__", "__qualname__", "__slots__", "__spec__",
      "__weakref__", "__static_attributes__", "__firstlineno__", "__warningregistry__", "__wrapped__",
