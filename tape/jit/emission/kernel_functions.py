@@ -8,10 +8,10 @@ import numpy as np
 
 from ops import Op
 from ops.core.registry import OPS
-from ops.core.lane import Select
+from ops.core.lane import Same, Select
 
 from . import prefetch
-from .lines import B, F, W, has_lane, hexadecimal, keeps_numbers, operand_kinds, result_kind
+from .lines import B, F, W, has_lane, hexadecimal, operand_kinds, result_kind
 from .loop import ALIGNED
 from ..machine.platform import target
 from .kernel_memory import KernelMemory, addresses
@@ -186,7 +186,7 @@ class KernelFunction(KernelMemory):
         for i, (x, kind) in enumerate(zip(self.shared.operands(k), operand_kinds(op))):
             if kind == F and kinds[x] == B:
                 operands[i] = self.say(f"uitofp {self.types[B]} {operands[i]} to {self.types[F]}")
-        if keeps_numbers(op):
+        if op.lane is None or isinstance(op.lane, Same):  # it keeps the numbers (`keeps_numbers`)
             return operands[0]
         if isinstance(op.lane, Select):
             arms = [self.done(x, name) for x, name in zip(self.shared.operands(k)[1:], operands[1:])]
