@@ -13,6 +13,7 @@ from entries import at_once, compiled, entered  # noqa: F401  (at_once is a fixt
 import tape
 from tape.program.entries import conditions
 from tape.program.recorded import raising
+from tape.program.world import watched
 
 factor = 2.0
 settings = {"factor": 2.0, "more": [1.0, 2.0]}
@@ -178,7 +179,9 @@ def test_objects_with_slots_and_data_classes_are_looked_at_in_machine_code(kind,
         assert entered(fast, 2.0) == f(2.0)
 
 
-def test_slots_that_are_emptied_and_filled():
+@pytest.mark.parametrize("found", [True, False], ids=["found", "not found"])
+def test_slots_that_are_emptied_and_filled(found, monkeypatch):
+    monkeypatch.setattr(watched, "SLOTS", found and watched.SLOTS)
     thing = Slotted()
     del thing.more
 
@@ -197,7 +200,9 @@ def test_slots_that_are_emptied_and_filled():
         assert [fast(2.0) for _ in range(3)] == [6.0] * 3
 
 
-def test_a_set_that_is_filled_and_print_options():
+@pytest.mark.parametrize("found", [True, False], ids=["found", "not found"])
+def test_a_set_that_is_filled_and_print_options(found, monkeypatch):
+    monkeypatch.setattr(conditions, "USED", conditions.USED if found else 0)
     chosen = set()
     fast = compiled(lambda x: x * (2.0 if chosen else 3.0), 2.0)
     assert entered(fast, 2.0) == 6.0

@@ -13,9 +13,10 @@ from ...jit.machine import object_layout as objects
 from ...jit.machine.frames import address_of, fits
 from ..recorded.raising import STATE, calm, is_quiet
 from ..world.contents import MISSING
+from ..world.object_places import USED
 from ..world.registered import COUNT, Registrations
 from ..world.surroundings import Surroundings
-from ..world.watched import BUSY, USED, Container, InContext, Space, WatchedArray
+from ..world.watched import BUSY, Container, InContext, Space, WatchedArray
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 

@@ -14,7 +14,8 @@ import os
 import sys
 from typing import Any
 
-from .watched import POINTERS, One, Word
+from .object_places import POINTERS
+from .watched import One, Word
 
 ABSTRACT = tuple(
     kind

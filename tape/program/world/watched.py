@@ -3,152 +3,37 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import partial
 from operator import is_
-from types import CellType, FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from ...numpy.classes import StandIn
 from .contents import MISSING, alike, content_of, dict_of, fill, holds, is_frozen, parts_of, same_bytes
-
-
-def _places(thing: Any, values: list[Any]) -> list[int]:
-    """Where an object points to each of these, 0 if that is not found."""
-    held = [pointer(id(thing) + 8 * k).value for k in range(2, type(thing).__basicsize__ // 8)]
-    return [8 * (2 + held.index(id(x))) if held.count(id(x)) == 1 else 0 for x in values]
-
-
-def _function_places() -> dict[str, int]:
-    def probe(a: Any = [], *, b: Any = []) -> None:  # noqa: B006
-        """Has defaults of both kinds."""
-
-    names = (
-        "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__", "__module__",
-        "__annotations__",
-    )  # fmt: skip
-    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * len(names)))
-
-
-def _title_places() -> dict[str, int]:
-    probe = type("Probe", (), {"__qualname__": "Some.Probe"})
-    names = ("__name__", "__qualname__")
-    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0, 0]))
-
-
-def _set_place() -> int:
-    """Where in a set stands how many things there are, 0 if that is not found: another word counts removed ones too."""
-    probe = set(range(7))
-    probe -= {1, 2}
-    words = [pointer(id(probe) + 8 * k).value for k in range(2, set.__basicsize__ // 8)]
-    return 8 * (2 + words.index(len(probe))) if words.count(len(probe)) == 1 else 0
-
-
-class _Slotted:
-    """A class whose slots are looked for."""
-
-    __slots__ = ("a", "b", "c")
-
-
-def _slot_place(member: Any) -> int:
-    """How far into an object a member of its class keeps a reference, as CPython's descriptors say; 0 if it keeps none.
-
-    A descriptor has, behind what all descriptors have, the address of a definition, in which the kind of member stands,
-    and its place.
-    """
-    definition = pointer(id(member) + 40).value
-    kind = ctypes.c_int.from_address(definition + 8).value
-    return pointer(definition + 16).value if kind == REFERENCE else 0
-
-
-def _slots_hold() -> bool:
-    """Whether objects keep what is in their slots where that says."""
-    if not POINTERS:
-        return False
-    probe = _Slotted()
-    probe.a, probe.c = object(), MISSING  # type: ignore[attr-defined]
-    places = [_slot_place(vars(_Slotted)[name]) for name in "abc"]
-    held = [pointer(id(probe) + place).value for place in places if 0 < place < _Slotted.__basicsize__]
-    return held == [id(probe.a), 0, id(MISSING)]  # type: ignore[attr-defined]
-
-
-class _Ordered:
-    """A class whose order of bases is looked for."""
-
-
-pointer = ctypes.c_size_t.from_address
-TYPE, MANAGED = 8, -24
-"""Where objects point to their types, and before themselves to their attributes."""
-POINTERS = sys.implementation.name == "cpython" and pointer(id(MISSING) + TYPE).value == id(type(MISSING))
-"""Whether objects are where their identities say, and point to their types."""
-FUNCTION = _function_places()
-TITLES = _title_places()
-USED = _set_place() if POINTERS else 0
-"""Where a set says how many things are in it."""
-REFERENCE = 16
-"""CPython's number of members that are references, or nothing."""
-SLOTS = _slots_hold()
-ORDER = _places(_Ordered, [_Ordered.__mro__])[0] if POINTERS else 0
-CONTENT = _places(CellType(MISSING), [MISSING])[0] if POINTERS else 0
-
+from .object_places import (
+    CONTENT,
+    FUNCTION,
+    IN_OBJECTS,
+    MANAGED,
+    ORDER,
+    POINTERS,
+    SLOTS,
+    TAG,
+    TAGS,
+    TITLES,
+    TYPE,
+    VALUES,
+    count_at,
+    pointer,
+    slot_place,
+)  # fmt: skip
 
 BUSY = 16
 """Changes of a dict that did not matter, from which on what counts in it is looked up one by one."""
-_TAG, _VALUES = 24, 40
-_word = ctypes.c_uint64.from_address
-
-
-def _put(thing: Any) -> None:
-    thing.a = object()
-
-
-def _counts(change: Callable[[Any], object], thing: Any, space: dict[str, Any]) -> bool:
-    """Whether a dict counts each of many changes: Python goes other ways when it has made some."""
-    seen = {_word(id(space) + _TAG).value}
-    for _ in range(TIMES):
-        change(thing)
-        seen.add(_word(id(space) + _TAG).value)
-    return len(seen) == TIMES + 1
-
-
-TIMES = 40
-
-
-def _tags_hold() -> bool:
-    """Whether dicts count their changes where they are looked for (PEP 509): up to CPython 3.13 they do."""
-    probe: dict[str, int] = {"a": 1}
-    seen = {_word(id(probe) + _TAG).value}
-    for change in (lambda: probe.update(a=2), lambda: probe.pop("a"), lambda: probe.update(b=1), probe.clear):
-        change()
-        seen.add(_word(id(probe) + _TAG).value)
-    return len(seen) == 5 and _counts(lambda space: space.update(a=object()), probe, probe)
-
-
-def _attributes_count() -> bool:
-    """Whether that holds of attributes: CPython 3.13 writes those that lie in their object past the object's dict."""
-    thing = _thing()
-    space = vars(thing)
-    return _counts(_put, thing, space) and _counts(lambda x: setattr(x, "a", object()), thing, space)
-
-
-def _told_apart() -> bool:
-    """Whether a dict has the address of its values where it is looked for, if they lie in an object, and 0 if not."""
-    return _word(id({"a": 1}) + _VALUES).value == 0 != _word(id(vars(_thing())) + _VALUES).value
-
-
-def _thing() -> Any:
-    thing = type("Thing", (), {})()
-    _put(thing)
-    return thing
-
-
-IN_OBJECTS = dict.__basicsize__ == 48 and _attributes_count()
-TAGS = dict.__basicsize__ == 48 and _tags_hold() and (IN_OBJECTS or _told_apart())
-"""Whether dicts count their changes, those of attributes that lie in an object included, and the others."""
 Word = tuple[Any, int]
 """A word in memory, and what it holds."""
 
@@ -195,9 +80,9 @@ class Space:
         self.names: set[str] = set()
         self.whole = self.attributes = False
         self.busy = 0
-        self.address = id(mapping) + _TAG
-        self.counted = TAGS and (IN_OBJECTS or not _word(id(mapping) + _VALUES).value)
-        self.count = _word(self.address) if self.counted else ctypes.c_uint64(0)
+        self.address = id(mapping) + TAG
+        self.counted = TAGS and (IN_OBJECTS or not count_at(id(mapping) + VALUES).value)
+        self.count = count_at(self.address) if self.counted else ctypes.c_uint64(0)
         self.copied = self.count.value  # before it is copied: what another thread does meanwhile counts as later
         self.tag = ctypes.c_uint64(self.copied)
         self.copy = dict.copy(mapping)  # as a dict does it, whatever a class derived from it says
@@ -358,7 +243,7 @@ class WatchedSlot(One):
     def __init__(self, thing: Any, member: Any):
         self.thing, self.member = thing, member
         self.value = self.now()
-        place = _slot_place(member) if SLOTS else 0
+        place = slot_place(member) if SLOTS else 0
         if place:
             self.pointer = 0 if self.value is MISSING else id(self.value)
             at = pointer(id(thing) + place)

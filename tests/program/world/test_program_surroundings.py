@@ -17,7 +17,8 @@ import tape
 from tape.program.recorded.raising import raises
 from tape.program.world.known import is_written_in_python
 from tape.program.world.looking import surroundings
-from tape.program.world.watched import BUSY, IN_OBJECTS, TAGS, Space
+from tape.program.world.object_places import IN_OBJECTS, TAGS
+from tape.program.world.watched import BUSY, Space
 
 FACTOR = 2.0
 
