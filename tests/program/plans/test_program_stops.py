@@ -20,7 +20,7 @@ from tape.program.plans.plan import Plan
 RNG = np.random.default_rng(7)
 MAY_STOP = frozenset(
     """
-    cofactor contract cummax cummin eig elimination exact_dot exact_sum logcumsumexp masked_choice masked_place
+    cofactor contract cummax cummin eig elimination exact_dot exact_sum frexp logcumsumexp masked_choice masked_place
     matrix_exp median_all median_along nanmedian_all nanmedian_along numpy_i0 partitioned pinv row_dot
     scatter_extreme sparse_product sparse_solve special_ai special_aip special_bi special_bip special_chi
     special_ci special_fresnelc special_fresnels special_shi special_si std_mean var_mean vector_norm all any
