@@ -45,7 +45,10 @@ def put(tensor: Tensor, value: Any, operation: str, last: int | None = None) -> 
 
 
 def spare(base: Tensor) -> None:
-    """Let the record of an op with several results keep this one as it is: its rule may need the others alone."""
+    """Let the record of an op with several results keep this one as it is: its rule may need the others alone.
+
+    What a hook has put away is the hook's.
+    """
     node = base._node
     if type(node) is not int:
         return
@@ -57,7 +60,7 @@ def spare(base: Tensor) -> None:
         if row[OP] == OUTPUT.code and wengert.owns(row[X]):
             place = wengert.locate(row[X]) * WIDTH + ZV
             if type(rows[place]) is tuple:
-                wengert.save_instead(place, tuple([None if v is None else v.copy() for v in rows[place]]))
+                wengert.save_instead(place, tuple([v.copy() if type(v) is np.ndarray else v for v in rows[place]]))
 
 
 def refreshed(tensor: Tensor, operation: str, last: int | None = None) -> None:

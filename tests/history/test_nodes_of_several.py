@@ -154,3 +154,26 @@ def test_requires_grad_of_what_was_computed_cannot_be_assigned(library, flag):
     with pytest.raises(RuntimeError, match="only change requires_grad flags of leaf"):
         y.requires_grad = flag
     assert y.requires_grad_().requires_grad
+
+
+HOOKS = {
+    "on the cpu": lambda t: t.autograd.graph.save_on_cpu(),
+    "the same": lambda t: t.autograd.graph.saved_tensors_hooks(lambda v: v, lambda v: v),
+    "copies": lambda t: t.autograd.graph.saved_tensors_hooks(lambda v: v.clone(), lambda v: v),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("recording", [True, False])
+@pytest.mark.parametrize("hooks", HOOKS)
+@pytest.mark.parametrize("name", ["max", "sort", "topk", "cummax", "frexp"])
+def test_results_may_be_changed_after_hooks_have_put_them_away(name, hooks, recording):
+    def gradient(library):
+        x = library.tensor(DATA, dtype=library.float64, requires_grad=True)
+        with HOOKS[hooks](library):
+            z = SEVERAL[name](library, x)[0]
+        with library.set_grad_enabled(recording):
+            z.mul_(2)
+        z.sum().backward()
+        return rounded(x.grad)
+
+    assert gradient(tape) == gradient(torch)
