@@ -61,8 +61,8 @@ def _extreme(name: str, find: Callable[..., Any], doc: str, reduces: Any = None,
     )
 
 
-amax = _extreme("amax", np.max, "Largest element over axes; ties share the gradient evenly.", np.maximum)
-amin = _extreme("amin", np.min, "Smallest element over axes; ties share the gradient evenly.", np.minimum)
+amax = _extreme("amax", np.maximum.reduce, "Largest element over axes; ties share the gradient evenly.", np.maximum)
+amin = _extreme("amin", np.minimum.reduce, "Smallest element over axes; ties share the gradient evenly.", np.minimum)
 
 
 def _without_nan(name: str, ufunc: np.ufunc, reduce: Op, worst: float, doc: str) -> Op:

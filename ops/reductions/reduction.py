@@ -18,8 +18,17 @@ from ..shapes.shape import permute, reshape, size_of
 from ..shapes.sums import REDUCTIONS, Axis, kept, normal_axes, spread, sum
 from .cumulative import product_of_others
 
+
+def _mean(x: Any, *, axis: Axis = None, keepdims: bool = False) -> Any:
+    """What `np.mean` gives; of numbers of 64 bits over one axis or all, without what that finds out first."""
+    if type(x) is np.ndarray and x.dtype.char == "d" and x.size and (axis is None or type(axis) is int):
+        z: Any = np.add.reduce(x, axis, keepdims=keepdims)  # type: ignore[call-overload]
+        return z / (x.size if axis is None else x.shape[axis])
+    return np.mean(x, axis=axis, keepdims=keepdims)
+
+
 mean = linear(
-    "mean", lambda x, *, axis=None, keepdims=False: np.mean(x, axis=axis, keepdims=keepdims),
+    "mean", _mean,
     lambda g, x_shape, axis: spread(g / float(size_of(x_shape, normal_axes(axis, len(x_shape)))), x_shape, axis),
     node=lambda axis: "MeanBackward0" if axis is None else "MeanBackward1",
     cases=cases_of(*REDUCTIONS),

@@ -29,8 +29,8 @@ from ..jit.sweeps.records import steps_by_record
 from ..program.compiled import CompiledFunction
 from ..program.recorded_program import Program
 from ..recording import halves
-from ..recording.indexing import has_parts
 from ..recording.recorder import bind, forward_of, user_frame
+from ..recording.short_views import GENERAL
 from ..recording.short_ways import SHORT
 from ..recording.wengert import current, op_of
 
@@ -61,6 +61,7 @@ class Doors:
                 if name in ("forward", "for_many") and cell.cell_contents is not None:
                     self._replace(cell, "cell_contents", of_op(op, cell.cell_contents))
         lift = (bind.__defaults__ or ())[0]
+        GENERAL.append(self)
         self._replace(bind, "__defaults__", (lift, _through(of_op, forward_of)))
         self._replace(halves, "in_32_bits", _through(of_op, halves.in_32_bits))
         self._replace(backward, "differentiate", of_name("backward", vars(backward)["differentiate"]))
@@ -74,6 +75,7 @@ class Doors:
 
     def close(self) -> None:
         """Put everything back."""
+        GENERAL[:] = []
         while self._before:
             setattr(*self._before.pop())
 
@@ -224,7 +226,7 @@ class Recorder(Watcher):
         return timed
 
     def of_item(self, getitem: Callable[..., Any]) -> Callable[..., Any]:
-        """Reading by one integer or slice, timed; other indices are timed as the ops that they are."""
+        """Reading by one integer, timed; other indices are timed as the ops that they are."""
 
         def timed(x: Any, index: Any) -> Any:
             wengert = current()
@@ -234,9 +236,8 @@ class Recorder(Watcher):
             try:
                 return getitem(x, index)
             finally:
-                if type(index) is int or (type(index) is slice and has_parts(x)):
-                    name = "aten::select" if type(index) is int else "aten::getitem"
-                    self.note(name, FUNCTION, (start, perf_counter_ns()), places, (x,), number=number)
+                if type(index) is int:
+                    self.note("aten::select", FUNCTION, (start, perf_counter_ns()), places, (x,), number=number)
                 wengert.where = before
 
         return timed

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import itertools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -19,6 +21,24 @@ from ..base.signatures import like, passing_on, signed
 from ..base.tensor import Size, Tensor, Theme
 from ..recording.calls import adaptor, also, axis_of, derived, function_only, sizes_of
 from ..recording.functions import METHODS
+from ..recording.indexing import unbound
+from ..recording.short_views import TENSORS, WHOLE, is_plain, joined, view, views
+
+GROUPS = frozenset({tuple, list, Size})
+"""What several sizes are given in."""
+
+
+def _reshaped(x: Tensor, sizes: tuple[Any, ...]) -> Tensor | None:
+    """A plain tensor in another shape, if it lies in rows and is a view then; None where more is to be asked."""
+    if not is_plain(x) or not x._data.flags.c_contiguous:
+        return None
+    wanted = tuple(sizes[0]) if len(sizes) == 1 and type(sizes[0]) in GROUPS else sizes
+    if not wanted or not WHOLE.issuperset(map(type, wanted)) or min(wanted) < -1:
+        return None
+    try:
+        return view(ops.reshape, x, x._data.reshape(wanted), {"shape": wanted})
+    except ValueError:
+        return None
 
 
 @adaptor
@@ -33,6 +53,9 @@ def reshape(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     tensor([[0, 1],
             [2, 3]])
     """
+    made = _reshaped(input, sizes) if shape is None else None
+    if made is not None:
+        return made
     wanted, size = sizes_of(sizes, shape), input._spec.size
     known = math.prod(n for n in wanted if n != -1)
     fits = known == size if -1 not in wanted else wanted.count(-1) == 1 and known and size % known == 0
@@ -54,6 +77,9 @@ class ShapeMethods(Theme):
         """
         if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
             raise TypeError(f"view() takes sizes; to read the numbers as {check_dtype(sizes[0])} use .to({sizes[0]})")
+        made = _reshaped(self, sizes) if size is None else None
+        if made is not None:
+            return made
         made = reshape(self, *sizes, shape=size)
         return made if self._check_shown(made) else reshape(self, *sizes, shape=size)
 
@@ -68,7 +94,7 @@ class ShapeMethods(Theme):
     @property
     def T(self) -> Tensor:
         """The axes in reverse order."""
-        return ops.permute(self)
+        return view(ops.permute, self, self._data.T, {"axes": None}) if is_plain(self) else ops.permute(self)
 
     @property
     def mT(self) -> Tensor:
@@ -118,6 +144,9 @@ def ravel(input: Tensor) -> Tensor:
 def permute(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
     """The ``axes`` in another order, one by one or in a tuple."""
     axes = sizes_of(axes, dims)
+    if is_plain(input) and axes and WHOLE.issuperset(map(type, axes)):
+        with contextlib.suppress(ValueError):
+            return view(ops.permute, input, input._data.transpose(axes), {"axes": axes})
     if sorted(axis_of(input, d) for d in axes) != list(range(input.ndim)):
         raise RuntimeError(f"permute() needs each of the {input.ndim} dimensions once; got {axes}")
     return ops.permute(input, axes=axes)
@@ -130,11 +159,16 @@ def transpose(input: Tensor, dim0: Any = None, dim1: int | None = None, *more: i
     Raises:
         TypeError: if more than two axes are given one by one.
     """
+    if type(dim0) is type(dim1) is int and not more and is_plain(input):
+        n = input._spec.ndim
+        if -n <= dim0 < n and -n <= dim1 < n:
+            axes = {"axis1": dim0 % n, "axis2": dim1 % n}
+            return view(ops.transpose, input, input._data.swapaxes(dim0, dim1), axes)
     if more:
-        axes = ", ".join(map(str, (dim0, dim1, *more)))
+        told = ", ".join(map(str, (dim0, dim1, *more)))
         raise TypeError(
-            f"transpose() exchanges two dimensions, as PyTorch's does; got {len(more) + 2}: ({axes}).\nFor all of them "
-            f"in another order, as NumPy's method has it, use .permute({axes}) or np.transpose(x, ({axes}))."
+            f"transpose() exchanges two dimensions, as PyTorch's does; got {len(more) + 2}: ({told}).\nFor all of them "
+            f"in another order, as NumPy's method has it, use .permute({told}) or np.transpose(x, ({told}))."
         )
     if dim0 is None:
         return ops.permute(input)
@@ -158,6 +192,8 @@ also("swapaxes", also("swapdims", signed(transpose, _of_two_axes)))
 @adaptor
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a vector or scalar as it is."""
+    if input._spec.ndim == 2 and is_plain(input):
+        return view(ops.t, input, input._data.T, {})
     if input.ndim > 2:
         raise RuntimeError(f"t() takes at most 2 dimensions; got shape {input._spec.shape}. Use .transpose() or .mT.")
     return ops.t(input)
@@ -189,9 +225,67 @@ def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     dim = axis if dim is None else dim
     if dim is None:
         return ops.squeeze(input)
+    n = input._spec.ndim
+    if type(dim) is int and -n <= dim < n and n > 1 and is_plain(input):
+        gone = (dim % n,) if input._spec.shape[dim] == 1 else ()
+        return view(ops.squeeze, input, input._data.squeeze(gone), {"axis": gone})
     shape = input._spec.shape
     drop = tuple(d for d in (axis_of(input, d) for d in sizes_of((dim,))) if shape and shape[d] == 1)
     return ops.squeeze(input, axis=drop)
+
+
+def _as_derived(register: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """For the short way of a derived function, which it calls in all other cases: it takes its place, and looks so."""
+
+    def give(function: Any) -> Any:
+        model = derived[function.__name__]
+        function.__doc__ = model.__doc__
+        return register(signed(function, lambda: inspect.signature(model)))
+
+    return give
+
+
+@_as_derived(adaptor)
+def unsqueeze(*args: Any, **named: Any) -> Tensor:
+    if len(args) == 2 and not named and type(axis := args[1]) is int and is_plain(x := args[0]):
+        if 0 <= axis <= x._spec.ndim:
+            return view(ops.unsqueeze, x, x._data[(slice(None),) * axis + (None,)], {"axis": axis})
+        if axis == -1:
+            return view(ops.unsqueeze, x, x._data.reshape((*x._spec.shape, 1)), {"axis": axis})
+    return derived["unsqueeze"](*args, **named)
+
+
+@_as_derived(adaptor)
+def unbind(*args: Any, **named: Any) -> tuple[Tensor, ...]:
+    if 0 < len(args) < 3 and not named and is_plain(args[0]) and WHOLE.issuperset(map(type, args[1:])):
+        return unbound(*args)
+    return derived["unbind"](*args, **named)
+
+
+@_as_derived(function_only)
+def cat(*args: Any, **named: Any) -> Tensor:
+    if not named and (xs := _alike(args)):
+        axis = args[1] if len(args) > 1 else 0
+        lengths = [x._spec.shape[axis] for x in xs[:-1]]
+        return joined(ops.join, xs, {"starts": (0, *itertools.accumulate(lengths)), "axis": axis})
+    return derived["cat"](*args, **named)
+
+
+@_as_derived(function_only)
+def stack(*args: Any, **named: Any) -> Tensor:
+    if not named and (xs := _alike(args)):
+        return joined(ops.stack, xs, {"axis": args[1] if len(args) > 1 else 0})
+    return derived["stack"](*args, **named)
+
+
+def _alike(args: tuple[Any, ...]) -> Sequence[Tensor]:
+    """The tensors of a call, and maybe an axis of theirs, if all are plain and have axes, equally many; else ()."""
+    if len(args) > 2 or not args or type(args[0]) not in GROUPS or not TENSORS.issuperset(map(type, args[0])):
+        return ()
+    xs = args[0]
+    n = xs[0]._spec.ndim if xs and is_plain(xs[0]) else 0
+    axis = args[1] if len(args) > 1 else 0
+    return xs if type(axis) is int and -n <= axis < n and {x._spec.ndim for x in xs} == {n} else ()
 
 
 @adaptor
@@ -208,7 +302,10 @@ def expand(input: Tensor, *sizes: Any, size: Any = None) -> Tensor:
     ends = zip(reversed(shape), reversed(wanted))
     if len(wanted) < len(shape) or any(n not in (1, m) for n, m in ends):
         raise RuntimeError(f"a tensor of shape {shape} cannot expand to {tuple(wanted)}: only axes of length 1 do")
-    return ops.broadcast_to(input, shape=tuple(wanted))
+    whole = tuple(wanted)
+    if is_plain(input):
+        return view(ops.broadcast_to, input, ops.broadcast_to.forward(input._data, shape=whole), {"shape": whole})
+    return ops.broadcast_to(input, shape=whole)
 
 
 @adaptor
@@ -280,6 +377,10 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         step = step or 1
         lengths = [min(step, n - start) for start in range(0, n, step)] or [0]
     at = tuple(itertools.accumulate(lengths[:-1]))
+    if is_plain(tensor):
+        ahead = (slice(None),) * axis
+        parts = [tensor._data[(*ahead, slice(begin, end))] for begin, end in zip((0, *at), (*at, n))]
+        return views(ops.split, tensor, parts, {"indices_or_sections": at, "axis": axis})
     return ops.split(tensor, indices_or_sections=at, axis=axis)
 
 

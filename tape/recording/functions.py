@@ -22,7 +22,7 @@ from ops.core.differentiate import dtype_of
 from ..base.signatures import signature_of, signature_of_short, signed
 from ..base.tensor import Face, Tensor, Theme
 from .laying import laid
-from .recorder import as_tensor, whole
+from .recorder import as_tensor, bind, whole
 from .short_ways import binary, is_operand, product, reflected, store, unary
 from .wengert import current
 
@@ -267,7 +267,7 @@ def public(op: Op) -> Callable[..., Any]:
                 signature.append(Signature(op))
             params = signature[0].plain_parameters(args, kwargs)
             if params is not None:
-                z = op(args[0], **params)
+                z = bind(op, args[:1], params)
                 return laid(z if op.outputs == 1 else tensors(z), op.lies, args)
             if not kwargs:
                 return laid(tensors(signature[0].call(args, kwargs)), op.lies, args)

@@ -11,12 +11,13 @@ import numpy as np
 
 import ops
 
-from ..base.spec import SPECS, spec, spec_of
+from ..base.spec import spec, spec_of
 from ..base.tensor import Face, Tensor, Theme
 from .inference import alike
 from .laying import is_array, laid_as_picked
-from .recorder import LARGE, getframe, new, user_frame
-from .views import WATCH, place_among, views_of
+from .recorder import LARGE, getframe, new
+from .short_views import is_plain, view, views
+from .views import WATCH, views_of
 from .wengert import EVER_INFERRED, LISTS, current
 
 SELECT, GETITEM = ops.select.code, ops.getitem
@@ -33,6 +34,14 @@ class LayeredIndex(Exception):
 
     def __init__(self, read: Any):
         self.read = read
+
+
+def unbound(x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
+    """The slices along one axis, which disappears."""
+    if not is_plain(x) or not -x._spec.ndim <= axis < x._spec.ndim:
+        return ops.unbind(x, axis=axis)
+    value = x._data
+    return views(ops.unbind, x, tuple(np.moveaxis(value, axis, 0) if axis else value), {"axis": axis})
 
 
 class IndexMethods(Theme):
@@ -54,8 +63,8 @@ class IndexMethods(Theme):
         (tensor([3., 5.]), tensor([1., 2.]))
         """
         if type(index) is not int:
-            if type(index) is slice and has_parts(self):
-                return _part(self, index)
+            if is_plain(self) and (part := _basic(self, index)) is not None:
+                return view(GETITEM, self, part, {"index": index})
             z = self._read(index)
             is_settled = z._spec.ndim < 2 or getattr(z, "_of", None) is not None  # or a view
             return z if is_settled else laid_as_picked(z, self, index)
@@ -106,7 +115,7 @@ class IndexMethods(Theme):
         """
         if not self._spec.shape:
             raise TypeError("iteration over a 0-d tensor; use .item() to read its value")
-        return iter(ops.unbind(self))
+        return iter(unbound(self))
 
     def _read(self, index: Any) -> Tensor:
         """``x[index]`` for any index but one integer; what is picked lies in memory as NumPy has it."""
@@ -120,32 +129,15 @@ class IndexMethods(Theme):
         return ops.getitem(self, index=plain)
 
 
-def has_parts(x: Tensor) -> bool:
-    """Whether slices of a tensor are read on the short way."""
-    return type(x) is Tensor and bool(x._spec.shape) and not EVER_INFERRED
+BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
+"""Kinds of the parts of an index that picks a view."""
 
 
-def _part(x: Tensor, index: slice) -> Tensor:
-    """``x[index]`` for a slice of a plain tensor with axes: `bind` and `attach` with all worked out beforehand."""
-    wengert = current()
-    result = new(Tensor)
-    result._data = z = x._data[index]
-    result._spec = spec = SPECS[z.shape, z.dtype]
-    ref = x._node
-    recorded = wengert.recording
-    if recorded and ref is not None:
-        result._node = handle = wengert.next()
-        where = wengert.where or user_frame(getframe(2))
-        ref = x if ref is True else ref
-        wengert.extend((handle, GETITEM.code, ref, None, None, None, None, (index,), spec, *where))
-        if spec.nbytes > LARGE:
-            wengert.account(spec.nbytes)
-        if handle > wengert.limit:
-            wengert.scan()
-    else:
-        result._node = None
-    place_among(result, x, (x, GETITEM, {"index": index}, recorded, None))
-    return result
+def _basic(x: Tensor, index: Any) -> Any:
+    """What an index that picks a view, not of a single element, gives of a plain tensor with axes; None of others."""
+    kinds = map(type, index) if type(index) is tuple else (type(index),)
+    z = x._data[index] if BASIC.issuperset(kinds) else None
+    return z if type(z) is np.ndarray and z.ndim else None
 
 
 def without_faces(index: Any) -> Any:
