@@ -16,6 +16,7 @@ import ops
 from ops.algebra.contraction import explicit_subscripts, look_along, order_of_contraction
 from ops.core.axis_order import COLUMNS, OPERAND, ROWS
 
+from ..base.errors import ShapeError
 from ..base.signatures import passing_on
 from ..base.tensor import Tensor
 from ..memory.inplace import inplace
@@ -126,6 +127,33 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         at = np.cumsum([short + 1] * longer + [short] * (at - longer))[:-1].tolist()
     before = (slice(None),) * axis
     return tuple([ops.getitem(input, index=(*before, slice(i, j))) for i, j in zip((0, *at), (*at, None))])
+
+
+def _cut(name: str, axis: int, of_vectors: bool, doc: str) -> None:
+    """A function that cuts along one axis; of vectors, where it takes them, along the only one."""
+
+    def function(input: Any, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        x = input if isinstance(input, Tensor) else as_tensor(input)
+        n = x._spec.ndim
+        if n < 2 - of_vectors:
+            raise ShapeError(f"{name}() needs a tensor of at least {2 - of_vectors} dimensions; got shape {x.shape}")
+        dim = axis if n > 1 else 0
+        if type(at := indices_or_sections) is int and (at < 1 or x._spec.shape[dim] % at):
+            raise ShapeError(
+                f"{name}() cuts into parts of one length, and dimension {dim}, of length {x._spec.shape[dim]}, is not "
+                f"divisible by {at}; use .tensor_split() for parts that differ by 1."
+            )
+        return tensor_split(x, at, dim)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    adaptor(function)
+
+
+_cut(
+    "hsplit", 1, True, "Views cut along the second axis, of a vector along the first: so many, or at the given indices."
+)
+_cut("vsplit", 0, False, "Views cut along the first axis: so many, or at the given indices.")
 
 
 @method

@@ -97,3 +97,28 @@ def test_logit_is_limited():
 
 def test_nan_to_num_takes_none():
     assert tape.nan_to_num(tape.tensor([np.nan, 1.0]), None).tolist() == [0.0, 1.0]
+
+
+CUTS = {
+    "hsplit": lambda x: x.hsplit(2), "hsplit at": lambda x: x.hsplit([1, 3]),
+    "hsplit of a row": lambda x: x[0].hsplit(4),
+    "hsplit unevenly": lambda x: x.hsplit(3), "hsplit of a number": lambda x: x[0, 0].hsplit(1),
+    "vsplit": lambda x: x.vsplit(2), "vsplit at": lambda x: x.vsplit((1,)),
+    "vsplit of a row": lambda x: x[0].vsplit(2),
+    "vsplit into none": lambda x: x.vsplit(0), "tensor_split": lambda x: x.tensor_split(3, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_cuts_are_views_that_may_be_changed_in_place(name):
+    def found(library):
+        x = library.arange(8, dtype=library.float64).reshape(2, 4).requires_grad_() * 1
+        try:
+            parts = CUTS[name](x)
+        except RuntimeError:
+            return "refused"
+        told = [part.grad_fn.name() for part in parts]
+        parts[0].mul_(3)
+        return told, x.tolist(), [(part.tolist(), part._version) for part in parts]
+
+    assert found(tape) == found(torch)
