@@ -16,7 +16,7 @@ from ..base.tensor import Face, Tensor, Theme
 from .inference import alike
 from .laying import is_array, laid_as_picked
 from .recorder import LARGE, getframe, new
-from .short_views import is_plain, view, views
+from .short_views import WHOLE, is_plain, view, views
 from .views import WATCH, views_of
 from .wengert import EVER_INFERRED, LISTS, current
 
@@ -63,8 +63,10 @@ class IndexMethods(Theme):
         (tensor([3., 5.]), tensor([1., 2.]))
         """
         if type(index) is not int:
-            if is_plain(self) and (part := _basic(self, index)) is not None:
-                return view(GETITEM, self, part, {"index": index})
+            if is_plain(self):
+                part = self._data[index] if type(index) is slice else _basic(self, index)
+                if part is not None:
+                    return view(GETITEM, self, part, {"index": index})
             z = self._read(index)
             is_settled = z._spec.ndim < 2 or getattr(z, "_of", None) is not None  # or a view
             return z if is_settled else laid_as_picked(z, self, index)
@@ -135,8 +137,8 @@ BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
 
 def _basic(x: Tensor, index: Any) -> Any:
     """What an index that picks a view, not of a single element, gives of a plain tensor with axes; None of others."""
-    kinds = map(type, index) if type(index) is tuple else (type(index),)
-    z = x._data[index] if BASIC.issuperset(kinds) else None
+    kinds: set[Any] = set(map(type, index)) if type(index) is tuple else {type(index)}
+    z = x._data[index] if kinds <= BASIC and kinds != WHOLE else None
     return z if type(z) is np.ndarray and z.ndim else None
 
 
