@@ -15,7 +15,7 @@ from ..base.tensor import Tensor
 from ..func.functional_call import FunctionalCall, Tensors, detached, ones, tuple_of
 from ..func.met_again import latest, look_for_kept
 from ..func.seeds import blocks_along, no_block, rows_of
-from ..levels.direction import Direction, parts
+from ..levels.direction import Direction, RecordedDirection, parts
 from ..numpy.inside import inputs_inside
 from ..recording.level import requires_grad
 from ..recording.recording_modes import set_grad_enabled
@@ -68,7 +68,7 @@ def jvp(
     (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     call = FunctionalCall("jvp", func, inputs, create_graph, strict)
-    with Direction() as level:
+    with RecordedDirection() as level:
         call.run(call.vector(v, call.new, call.many_inputs, "the input to the user-provided function is"), level)
         pairs = [parts(z, level) for z in call.outputs]
     call.outputs = [z for z, _ in pairs]
@@ -112,7 +112,7 @@ def hvp(
     (tensor(9.), tensor([  6., 120.]))
     """
     call = FunctionalCall("hvp", func, inputs, create_graph, strict)
-    with Direction() as level:
+    with RecordedDirection() as level:
         call.run(call.vector(v, call.new, call.many_inputs, "the input to the user-provided function is"), level)
         pairs = [parts(z, level) for z in call.outputs]
     call.outputs = [z for z, _ in pairs]

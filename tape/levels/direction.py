@@ -87,6 +87,18 @@ class Direction(Level):
         return [_joined(x, g, g_dot, self) for x, g, g_dot in zip(xs, found, dots)]
 
 
+class RecordedDirection(Direction):
+    """A direction in which only moves what is recorded: `tape.no_grad` stops tangents as it stops gradients."""
+
+    __slots__ = ()
+
+    def apply(self, op: Op, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """z = f(x), with a tangent where operations are recorded."""
+        if current().recording:
+            return super().apply(op, operands, params)
+        return op(*[parts(x, self)[0] for x in operands], **params)
+
+
 def _laid_alike(x: Any, x_dot: Any, op: Op, params: dict[str, Any], z: Any) -> Any:
     """The tangent of what a view is made of, in memory where the same look at it is a view too.
 

@@ -261,3 +261,17 @@ def test_a_jacobian_is_no_view_and_may_be_changed_where_operations_are_recorded(
     found.mul_(w)
     found.sum().backward()
     assert w.grad is not None
+
+
+def test_without_recording_nothing_moves():
+    """PyTorch takes J v and H v by the gradients of gradients, which `no_grad` stops."""
+
+    def f(x):
+        with tape.no_grad():
+            y = x * x
+        return (y * x).sum()
+
+    x, v = tape.tensor([1.0, 2.0]), tape.tensor([1.0, 10.0])
+    assert jvp(f, x, v)[1].item() == 41.0
+    assert vjp(f, x)[1].tolist() == [1.0, 4.0]
+    assert hvp(f, x, v)[1].tolist() == vhp(f, x, v)[1].tolist() == [0.0, 0.0]
