@@ -342,7 +342,9 @@ def _fact(name: str) -> property:
     return told(name, stands, lacks).setter(put)
 
 
-OF_ITS_MEMORY = {"_base", "_version", "data_ptr", "grad", "storage", "storage_offset", "untyped_storage"}
+OF_ITS_MEMORY = {
+    "_base", "_version", "data_ptr", "grad", "is_contiguous", "storage", "storage_offset", "stride", "untyped_storage",
+}  # fmt: skip
 """What is another thing of a tensor from outside when that was changed, or its gradient computed."""
 HISTORY = {"retain_grad", "register_hook", "register_post_accumulate_grad_hook"}
 """What changes how gradients flow through a tensor."""

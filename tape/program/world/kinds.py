@@ -40,7 +40,7 @@ from .known import (
 )  # fmt: skip
 from .reading import EQUATING
 from .surroundings import Unknown
-from .watched import Container, Fact, WatchedArray, WatchedSlot, bases_fact, dict_fact, type_fact
+from .watched import Container, Fact, WatchedArray, WatchedSlot, bases_fact, dict_fact, spec_fact, type_fact
 
 MOST = 1 << 15
 """Things looked at beyond which it costs too much to watch them."""
@@ -84,7 +84,7 @@ def watch(look: Any, thing: Any) -> Looked:
 
 def _tensor(look: Any, thing: Tensor) -> Looked:
     look.around.tensors.append(thing)
-    look.around.facts.append(type_fact(thing))
+    look.around.facts += [type_fact(thing), spec_fact(thing)]
     own = dict_of(thing)
     if own and not own.keys() <= OWN:  # somebody gave it attributes
         look.open_own(look.around.space(own))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from functools import partial
@@ -294,7 +295,10 @@ class Container:
         self.thing, self.parts = thing, parts_of(thing)
 
     def holds(self) -> bool:
-        return holds(self.thing, self.parts)
+        try:
+            return holds(self.thing, self.parts)
+        except ValueError:  # a memoryview that was released
+            return False
 
     def put_back(self) -> None:
         if not self.holds() and not isinstance(self.thing, (MappingProxyType, memoryview)):
@@ -365,6 +369,18 @@ def name_facts(thing: Any, names: Iterable[str]) -> Iterator[Fact]:
 def type_fact(thing: Any) -> Fact:
     """The class of an object."""
     return Fact(partial(type, thing), lambda kind: setattr(thing, "__class__", kind), id(thing) + TYPE)
+
+
+def spec_fact(thing: Any) -> Fact:
+    """The shape and dtype of a tensor."""
+    kind = type(thing)
+    if kind not in SPECS:
+        SPECS[kind] = _places(thing, [thing._spec])[0] if POINTERS else 0
+    return Fact(lambda: thing._spec, None, SPECS[kind] and id(thing) + SPECS[kind])
+
+
+SPECS: weakref.WeakKeyDictionary[type, int] = weakref.WeakKeyDictionary()
+"""Where tensors of a class point to their specs, 0 if that is not known."""
 
 
 def dict_fact(thing: Any) -> Fact:

@@ -199,3 +199,42 @@ def test_a_tensor_around_that_gets_another_class_is_noticed(captured):
     finally:
         w.__class__ = tape.Tensor
     assert fast(FLOAT).tolist() == f(FLOAT).tolist()
+
+
+TOLD = {
+    "shape": lambda t: t.shape[0],
+    "size": lambda t: sum(t.size()),
+    "numel": lambda t: t.numel(),
+    "len": len,
+    "ndim": lambda t: t.ndim,
+    "dtype": lambda t: t.dtype.itemsize,
+    "bytes": lambda t: t.nbytes,
+    "shape of another": lambda t: t.reshape(-1).shape[0],
+    "stride": lambda t: t.stride()[0],
+    "contiguous": lambda t: 1 + t.is_contiguous(),
+    "stride of a view": lambda t: t[:1].stride()[0],
+}
+BECOMES = {
+    "longer": lambda t: setattr(t, "data", tape.ones(5, 2, dtype=tape.float64)),
+    "shorter": lambda t: t.resize_(1, 2),
+    "of another dtype": lambda t: setattr(t, "data", tape.ones(3, 2, dtype=tape.float32)),
+    "of more axes": lambda t: t.unsqueeze_(0),
+    "laid otherwise": lambda t: setattr(t, "data", tape.ones(2, 3, dtype=tape.float64).T),
+    "with gaps": lambda t: setattr(t, "data", tape.ones(3, 4, dtype=tape.float64)[:, ::2]),
+}
+
+
+@pytest.mark.parametrize("ask", TOLD)
+@pytest.mark.parametrize("change", BECOMES)
+@pytest.mark.parametrize("x", [np.ones(3), tape.ones(3)], ids=["array", "tensor"])
+@pytest.mark.filterwarnings("ignore:tape.compile runs")
+def test_what_a_tensor_from_outside_is_when_it_was_given_other_data(ask, change, x):
+    """Read of it alone, so that it is no operand whose shape a replay verifies."""
+    t = tape.zeros(3, 2, dtype=tape.float64)
+    f = lambda x: x * TOLD[ask](t)  # noqa: E731
+    fast = tape.compile(f)
+    for _ in range(2):
+        for _ in range(3):
+            assert np.array_equal(np.asarray(fast(x)), np.asarray(f(x)))
+        BECOMES[change](t)
+    assert np.array_equal(np.asarray(tape.compile(f)(x)), np.asarray(f(x)))
