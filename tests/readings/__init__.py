@@ -3,8 +3,18 @@
 Each entry makes a function of an array and something that changes what the function reads.
 """
 
-from . import of_methods, of_objects, of_functions, of_containers, of_arrays, of_system  # isort: skip
+from . import of_methods, of_objects, of_functions, of_containers, of_arrays, of_system, of_settings  # isort: skip
 from .kit import READINGS
 from .of_chance import DRAWS
 
-__all__ = ["DRAWS", "READINGS", "of_arrays", "of_containers", "of_functions", "of_methods", "of_objects", "of_system"]
+__all__ = [
+    "DRAWS",
+    "READINGS",
+    "of_arrays",
+    "of_containers",
+    "of_functions",
+    "of_methods",
+    "of_objects",
+    "of_settings",
+    "of_system",
+]

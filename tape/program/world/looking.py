@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import builtins
+import copyreg
 import functools
 import importlib.util
 import itertools
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base import printing
 from ...base.location import in_library
 from ...base.tensor import Tensor
 from .contents import MISSING, original
@@ -267,10 +269,22 @@ class Look:
             self.of_modules = _together(self.of_modules, found)
 
     def write_texts(self) -> None:
-        """Texts are made, perhaps of arrays, which is done as ``np.set_printoptions`` says."""
+        """Texts are made, perhaps of arrays or tensors, which is done as their ``set_printoptions`` says."""
         if "texts" not in self.around.asked:
             self.around.asked.add("texts")
             self.around.facts.append(print_options())
+            self.around.space(vars(printing)).names.add("options")
+            masked = sys.modules.get("numpy.ma.core")
+            self.inside(getattr(masked, "masked_print_option", None))
+
+    def make_copies(self) -> None:
+        """Things are copied, which is done as `copyreg` was told."""
+        if "copies" not in self.around.asked:
+            self.around.asked.add("copies")
+            self.around.space(copyreg.dispatch_table).whole = True
+            for reduce in copyreg.dispatch_table.values():
+                if isinstance(reduce, FunctionType) and is_looked_into(reduce):
+                    self.look(reduce, None)
 
     # Functions and their code.
 
@@ -294,6 +308,8 @@ class Look:
             self.around.space(function.__kwdefaults__).whole = True
         if not is_looked_into(function):
             self.beyond = self.beyond or function.__name__ == "as_strided"
+            if home == "copy":
+                self.make_copies()
             if in_modules(home, READS_ALL):
                 self.read_by_name(None, may_read_modules(function))
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -341,6 +342,42 @@ def test_filters_that_change_after_a_warning_was_shown_once(calls):
     for _ in range(2):
         assert told(compiled, bad(0.0)) == told(f, bad(0.0)) != []
     assert not compiled.programs[0].said
+
+
+def caught(x):
+    try:
+        return 1.0 / x
+    except RuntimeWarning:
+        return x * 5.0
+
+
+def caught_around_a_derivative(x):
+    try:
+        return tape.func.grad(lambda x: np.log(x).sum())(x)
+    except Warning:
+        return x * 5.0
+
+
+def suppressed_of_a_constant(x):
+    found = x * 5.0
+    with contextlib.suppress(RuntimeWarning):
+        found = x / np.zeros(5)
+    return found
+
+
+@pytest.mark.parametrize("f", [caught, caught_around_a_derivative, suppressed_of_a_constant])
+@pytest.mark.parametrize("calls", [0, 1, 600])
+def test_a_function_that_catches_the_warning_as_an_error(f, calls):
+    """What it gives then is not what was recorded where the warning was none."""
+    compiled = tape.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for action in ("ignore", "error", "ignore"):
+            for _ in range(calls):
+                compiled(bad(0.0))
+            warnings.filterwarnings(action, category=RuntimeWarning)
+            for x in (bad(0.0), GOOD, bad(0.0)):
+                np.testing.assert_array_equal(compiled(x), f(x))
 
 
 def test_finding_out_what_an_op_moves_makes_no_warning():

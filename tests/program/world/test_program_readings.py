@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copyreg
 import math
 import os
 import sys
@@ -23,8 +24,14 @@ def as_it_was():
     """What the readings change of all there is, is put back."""
     options, errors, filters, argv = np.get_printoptions(), np.geterr(), warnings.filters[:], sys.argv[:]
     limit, erf, abs_, dtype = sys.getrecursionlimit(), math.erf, builtins.abs, tape.get_default_dtype()
+    copied = dict(copyreg.dispatch_table)
     yield
     np.set_printoptions(**options)
+    tape.set_printoptions(profile="default")
+    np.ma.masked_print_option.set_display("--")
+    np.polynomial.set_default_printstyle("unicode")
+    copyreg.dispatch_table.clear()
+    copyreg.dispatch_table.update(copied)
     np.seterr(**errors)
     warnings.filters[:] = filters
     sys.argv[:] = argv
