@@ -11,7 +11,7 @@ from typing import Any
 from .contents import MISSING
 
 
-def _places(thing: Any, values: list[Any]) -> list[int]:
+def places_of(thing: Any, values: list[Any]) -> list[int]:
     """Where an object points to each of these, 0 if that is not found."""
     held = [pointer(id(thing) + 8 * k).value for k in range(2, type(thing).__basicsize__ // 8)]
     return [8 * (2 + held.index(id(x))) if held.count(id(x)) == 1 else 0 for x in values]
@@ -25,13 +25,15 @@ def _function_places() -> dict[str, int]:
         "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__", "__module__",
         "__annotations__",
     )  # fmt: skip
-    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * len(names)))
+    return dict(
+        zip(names, places_of(probe, [getattr(probe, name) for name in names]) if POINTERS else [0] * len(names))
+    )
 
 
 def _title_places() -> dict[str, int]:
     probe = type("Probe", (), {"__qualname__": "Some.Probe"})
     names = ("__name__", "__qualname__")
-    return dict(zip(names, _places(probe, [getattr(probe, name) for name in names]) if POINTERS else [0, 0]))
+    return dict(zip(names, places_of(probe, [getattr(probe, name) for name in names]) if POINTERS else [0, 0]))
 
 
 def _set_place() -> int:
@@ -88,8 +90,8 @@ USED = _set_place() if POINTERS else 0
 DEFINITION, REFERENCE = 40, 16
 """Where a descriptor points to its definition; CPython's number of members that are references, or nothing."""
 SLOTS = _slots_hold()
-ORDER = _places(_Ordered, [_Ordered.__mro__])[0] if POINTERS else 0
-CONTENT = _places(CellType(MISSING), [MISSING])[0] if POINTERS else 0
+ORDER = places_of(_Ordered, [_Ordered.__mro__])[0] if POINTERS else 0
+CONTENT = places_of(CellType(MISSING), [MISSING])[0] if POINTERS else 0
 
 
 TAG, VALUES = 24, 40

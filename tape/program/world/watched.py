@@ -375,7 +375,7 @@ def spec_fact(thing: Any) -> Fact:
     """The shape and dtype of a tensor."""
     kind = type(thing)
     if kind not in SPECS:
-        SPECS[kind] = _places(thing, [thing._spec])[0] if POINTERS else 0
+        SPECS[kind] = places_of(thing, [thing._spec])[0] if POINTERS else 0
     return Fact(lambda: thing._spec, None, SPECS[kind] and id(thing) + SPECS[kind])
 
 
