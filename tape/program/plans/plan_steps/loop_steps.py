@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -91,21 +91,19 @@ class LoopSteps(StepMemory):
             z = self.convert(z, np.dtype(types[-1].replace("D", "F").replace("d", "f")))
         return view(z, [axes(z)[order.index(k)] for k in range(ndim)])
 
-    def ufunc(self, ufunc: Any, values: Sequence[PlanValue], numbers: Sequence[Any] = ()) -> PlanValue:
-        """A ufunc of some values.
+    def ufunc(self, ufunc: Any, values: Sequence[PlanValue]) -> PlanValue:
+        """A ufunc of some values; operands of the record that are Python's numbers take the dtype of what they meet.
 
         Args:
             ufunc: a ufunc with one result, None if there is none.
             values: its operands.
-            numbers: for each the int, float or complex number of Python's that it is, if it is one; then it takes the
-                dtype of what it meets.
         """
         if ufunc is None or ufunc.nout != 1 or ufunc.nin != len(values):
             raise NoStep("ufunc")
         if any(x.spec.dtype.kind not in KINDS for x in values):
             raise NoStep(ufunc.__name__)
-        kinds = [type(number) for number in numbers]
-        known = [k if k in (int, float, complex) else x.spec.dtype for k, x in zip_longest(kinds, values)]
+        kinds = [type(self.plain_number(x)) for x in values]
+        known = [k if k in (int, float, complex) else x.spec.dtype for k, x in zip(kinds, values)]
         types = _resolved(ufunc, tuple(known))
         if types is None or (np.dtype(types[-1]).kind in "iu" and all(x.spec.shape == () for x in values)):
             raise NoStep(ufunc.__name__)  # of whole numbers that overflow NumPy tells where they are no arrays
@@ -205,13 +203,13 @@ class LoopSteps(StepMemory):
         way = _power(type(number).__name__, number) if x.spec.ndim and type(number) in (int, float) else np.power
         if way is None:
             raise NoStep("power")
-        return self.ufunc(np.power, [x, y], self.numbers) if way is np.power else self.ufunc(way, [x])
+        return self.ufunc(np.power, [x, y]) if way is np.power else self.ufunc(way, [x])
 
     def general_power(self, x: PlanValue, y: PlanValue) -> PlanValue:
         """x to the power of y for complex numbers, as `np.power` has it."""
         if "c" not in (x.spec.dtype.kind, y.spec.dtype.kind):
             raise NoStep("power")
-        return self.ufunc(np.power, [x, y], self.numbers)
+        return self.ufunc(np.power, [x, y])
 
     def angle(self, x: PlanValue) -> PlanValue:
         """The angles of complex numbers, 0 or π of real ones."""

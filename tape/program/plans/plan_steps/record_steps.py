@@ -187,8 +187,9 @@ def step(plan: Any, record: Any) -> bool:
 
 def _made(s: RecordSteps, plan: Any, record: Any) -> Any:
     """The results of a record, None if there are no steps for it."""
+    if record.op.hints.steps is None and (record.params or not record.op.broadcasts):
+        return None
+    s.operands = [plan.value(k) for k in record.needs]
     if record.op.hints.steps is not None:
-        return record.op.steps(s, record.params, [plan.value(k) for k in record.needs])
-    if record.op.broadcasts and not record.params:
-        return s.ufunc(ufunc_of(record.op), [plan.value(k) for k in record.needs], s.numbers)
-    return None
+        return record.op.steps(s, record.params, s.operands)
+    return s.ufunc(ufunc_of(record.op), s.operands)

@@ -25,6 +25,7 @@ class StepMemory:
         checks: the steps that may refuse their operands.
         needs: the records that the operands are.
         numbers: for each of them the plain number that it is, if it is one that is known.
+        operands: their values.
         result: what the record gives, if it gives one value.
     """
 
@@ -33,9 +34,14 @@ class StepMemory:
         self.checks: list[int] = []
         self.needs: Sequence[int] = ()
         self.numbers: Sequence[Any] = ()
+        self.operands: Sequence[PlanValue] = ()
         self.result: Spec | None = None
         self._chunks: list[Any] = []
         self.room = opened("tape.jit.machine.ufunc_loops")
+
+    def plain_number(self, x: PlanValue) -> Any:
+        """The plain number that an operand is, if it is one that is known."""
+        return next((number for operand, number in zip(self.operands, self.numbers) if operand is x), None)
 
     def end(self) -> None:
         """Give back the memory in between."""
