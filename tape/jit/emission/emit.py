@@ -67,7 +67,7 @@ class Emitter:
         if isinstance(lane, Mask):
             return getattr(b, lane.name)(*operands)
         if isinstance(lane, Select):
-            return b.select(*operands)
+            return self.fenced(b.select(*operands))
         if isinstance(lane, Via):
             names = [f"x{i}" for i in range(len(operands))]
             z = self.emit(lane.formula(*map(Symbol, names)), dict(zip(names, operands)))
@@ -103,12 +103,16 @@ class Emitter:
         sizes = [b.call(self.intrinsic("fabs", 1), [x]) for x in operands]
         return reduce(b.or_, [b.fcmp_ordered("==", size, infinity) for size in sizes])
 
+    def fenced(self, z: Any) -> Any:
+        """The same, of which LLVM knows nothing: else it computes of what is chosen beforehand, without an error."""
+        return self.builder.call(self.intrinsic("arithmetic.fence", 1), [z])
+
     def raised(self, z: Any, found: Any) -> Any:
         """The same, where all flags of errors are raised if a mask holds: past a fence LLVM does not compute."""
-        b, fence, one = self.builder, self.intrinsic("arithmetic.fence", 1), self.constant(1.0)
+        b, one = self.builder, self.constant(1.0)
         bad = 0.0, 1e38 if self.bits == 32 else 1e308
-        divisor, factor = (b.call(fence, [b.select(found, self.constant(x), one)]) for x in bad)
-        nothing = b.call(fence, [b.fsub(b.fdiv(one, divisor), b.fmul(factor, factor))])  # ∞ − ∞, or 1 − 1
+        divisor, factor = (self.fenced(b.select(found, self.constant(x), one)) for x in bad)
+        nothing = self.fenced(b.fsub(b.fdiv(one, divisor), b.fmul(factor, factor)))  # ∞ − ∞, or 1 − 1
         return b.select(b.fcmp_unordered("uno", nothing, nothing), z, b.fsub(z, nothing))
 
     def by_library(self, name: str, operands: list[Any]) -> Any:

@@ -198,12 +198,13 @@ class KernelFunction(KernelMemory):
 
         Without this LLVM leaves them out where one instruction computes and chooses.
         """
-        shared = self.shared
-        if x < shared.given or shared.kinds[x] != F:
-            return name
+        return name if x < self.shared.given or self.shared.kinds[x] != F else self.fenced(name)
+
+    def fenced(self, name: str) -> str:
+        """The same number, of which LLVM knows nothing."""
         type_, vector = self.types[F], f"v{self.width}" if self.width > 1 else ""
         function = f'@"llvm.arithmetic.fence.{vector}f{self.task.bits}"'
-        shared.declare(f'declare {type_} {function}({type_} %".1")')  # as llvmlite writes it for ops: once
+        self.shared.declare(f'declare {type_} {function}({type_} %".1")')  # as llvmlite writes it for ops: once
         return self.say(f"call {type_} {function}({type_} {name})")
 
     # Values.
@@ -216,7 +217,12 @@ class KernelFunction(KernelMemory):
             if x < len(self.task.inputs):
                 found = self.load(self.task.inputs[x])
             elif x < shared.given:
-                found = self.constant(self.task.constants[x - len(self.task.inputs)])
+                number = self.task.constants[x - len(self.task.inputs)]
+                found = self.constant(number)
+                if (
+                    number != number
+                ):  # else LLVM leaves out what it is added to or multiplied by, and the errors of that
+                    found = self.fenced(found)
             else:
                 found = self.load_slot(shared.plan.slot[x], shared.kinds[x])
             self.known[x] = found
