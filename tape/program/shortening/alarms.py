@@ -27,7 +27,7 @@ from ..recorded.listing import Listing, by_code, is_fixed, needed_in
 from ..recorded.trace import CONSTANT, INPUT
 from .passes import as_number, merge
 
-EXTREMES = (0.0, 0.5, 1.0, 2.0, 1e3, 1e200, np.inf, np.nan)
+EXTREMES = (0.0, 0.5, 1.0, 2.0, 1e3, 1e200, 1.7e308, np.inf, np.nan)
 """Numbers of which, and of whose negatives, NumPy is asked whether it warns."""
 PEELED = 8
 """How many records in a row, at the end, are looked at: whether they make errors."""
@@ -192,17 +192,17 @@ def _last(listing: Listing, watched: np.ndarray) -> np.ndarray:
     for code in np.unique(listing.code[watched]).tolist():
         silent &= (listing.code != code) | (not may_warn(OPS[code]))
     for _ in range(PEELED):
-        last = _unread(listing, watched) & silent
+        last = _unread(listing, watched, watched) & silent
         if not last.any():
             break
         watched &= ~last
-    return _unread(listing, watched)
+    return _unread(listing, watched, _beneath(listing, watched))
 
 
-def _unread(listing: Listing, records: np.ndarray) -> np.ndarray:
-    """Those of some records of which none of the others is made, be it by records that are not among them."""
+def _unread(listing: Listing, records: np.ndarray, readers: np.ndarray) -> np.ndarray:
+    """Those of some records that none of the readers reads."""
     found = records.copy()
-    found[listing.args[np.repeat(_beneath(listing, records), np.diff(listing.first))]] = False
+    found[listing.args[np.repeat(readers, np.diff(listing.first))]] = False
     return found
 
 

@@ -195,6 +195,17 @@ def test_so_are_those_that_it_reads_through_what_is_not_watched(function, transf
     assert fast.statistics().replays == 3
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("function", [np.rad2deg, np.degrees, lambda x: np.hypot(x, x)])
+def test_of_what_overflows_for_the_largest_numbers_alone(function, dtype):
+    largest = np.finfo(dtype).max
+    for x in (largest, np.full(3, largest)):
+        f = tape.func.vmap(tape.func.grad(function)) if x.shape else tape.func.grad(function)
+        fast = tape.compile(f)
+        fast(np.ones_like(x))
+        assert told(fast, x) == told(f, x) != []
+
+
 @pytest.mark.parametrize("name", UNREAD)
 def test_of_what_does_not_depend_on_what_is_differentiated(name):
     f, number = UNREAD[name]
