@@ -14,7 +14,7 @@ from ..core.domain import NONZERO, POSITIVE, REAL, Interval
 from ..core.hints import Hints
 from ..core.lane import Instruction, Math, Via
 from ..core.op import HOLOMORPHIC, elementwise, is_complex
-from .comparison import eq, floor_divide, isfinite, isnan, logical_and, logical_not
+from .comparison import eq, floor_divide, isfinite, logical_and, logical_not
 from .elementary import log, sqrt
 from .selection import trunc, where
 
@@ -93,6 +93,13 @@ def _pow(x: Any, y: Any) -> Any:
     return x**y
 
 
+def _power_below(x: Any, y: Any) -> Any:
+    """x^(y−1); of arrays to the power of 3/2 the root that NumPy's operator takes, so that kernels take it as well."""
+    if type(y) in (float, int) and y == 1.5 and getattr(x, "shape", ()) and not is_complex(x):
+        return sqrt(x)
+    return x ** (y - 1.0)
+
+
 def _power_or_root(x: Any, y: Any) -> Any:
     """A power as kernels compute it: the square root where NumPy takes that for a power of ½ (of −∞ it is nan)."""
     if x.dtype not in (np.float64, np.float32) or not x.shape or not _takes_roots(x.shape, y.shape):
@@ -121,7 +128,7 @@ def _takes_roots(base: tuple[int, ...], exponent: tuple[int, ...]) -> bool:
 
 pow = elementwise(
     "pow", _pow,
-    lambda x, y: _pow_partial(y, x ** (y - 1.0)),
+    lambda x, y: _pow_partial(y, _power_below(x, y)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
     numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC,
     hints=Hints(
@@ -203,14 +210,9 @@ rad2deg = elementwise(
     lane=Via(lambda x: x * (1.0 / DEGREE)), domain=(REAL,), doc="Radians to degrees: z = 180 x / π.",
 )
 
-def _chain_product_lane(x: Any, y: Any) -> Any:
-    z = x * y
-    return where(logical_and(eq(x, 0.0), isnan(z)), 0.0, z)
-
-
 chain_mul = elementwise(
     "chain_mul", chain_product, lambda y: y, lambda x: x,
-    node="MulBackward0", lane=Via(_chain_product_lane),
+    node="MulBackward0", lane=Via(lambda x, y: where(eq(x, 0.0), 0.0, x * y)),
     hints=Hints(neutral={0: 1.0, 1: 1.0}, steps=lambda s, x, y: s.chain_product(x, y), growth="product"),
     complex=HOLOMORPHIC, domain=(NONZERO, REAL),
     doc="""Product of the chain rule: z = x y, and 0 where the adjoint x is 0 whatever y is.
