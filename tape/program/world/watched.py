@@ -29,6 +29,7 @@ from .object_places import (
     TYPE,
     VALUES,
     count_at,
+    places_of,
     pointer,
     slot_place,
 )  # fmt: skip
