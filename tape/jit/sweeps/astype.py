@@ -8,15 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..machine.address import load_byte, load_f32, load_f64, load_word, put, store_byte, store_f32, store_f64
+from ..machine.address import (
+    load_byte, load_f32, load_f64, load_u32, load_word, put, store_byte, store_f32, store_f64,
+)  # fmt: skip
 from ..machine.jitting import inner
 from .strided import by_rows
+
+SIGN = 1 << 31
 
 
 @inner
 def load_int(address):  # type: ignore[no-untyped-def]
     """A whole number."""
     return load_word(address)
+
+
+@inner
+def load_short_int(address):  # type: ignore[no-untyped-def]
+    """A whole number of 32 bits, the first of which is its sign."""
+    return (load_u32(address) ^ SIGN) - SIGN
 
 
 @inner
@@ -64,6 +74,9 @@ f64_of_f32 = _cast(load_f32, store_double)
 f32_of_f64 = _cast(load_f64, store_single)
 f64_of_int = _cast(load_int, store_double)
 f32_of_int = _cast(load_int, store_single)
+f64_of_short = _cast(load_short_int, store_double)
+f32_of_short = _cast(load_short_int, store_single)
+int_of_short = _cast(load_short_int, store_int)
 f64_of_bool = _cast(load_truth, store_double)
 f32_of_bool = _cast(load_truth, store_single)
 int_of_bool = _cast(load_truth, store_int)

@@ -80,6 +80,13 @@ def test_every_dtype(dtype):
     check(lambda x, i: i.astype(np.float32) * np.float32(2) + x.astype(np.float32), x, i, rtol=ROUNDED)
 
 
+def test_numbers_of_32_bits_keep_their_signs():
+    i = np.array([0, 1, -1, 2**31 - 1, -(2**31), 2**24 + 1, -(2**24) - 1], np.int32)
+    for dtype in (np.float64, np.float32, np.int64):
+        check(lambda i, dtype=dtype: i.astype(dtype), i)
+        assert not tape.record(lambda i, dtype=dtype: i.astype(dtype), i).statistics().stops
+
+
 SHAPES = [
     ((37,), ()),
     ((5, 37), (37,)),
