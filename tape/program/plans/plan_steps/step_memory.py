@@ -193,8 +193,9 @@ KERNELS = {
         (np.float64, np.int64, "f64_of_int"), (np.float32, np.int64, "f32_of_int"),
         (np.float64, np.int32, "f64_of_short"), (np.float32, np.int32, "f32_of_short"),
         (np.int64, np.int32, "int_of_short"), (np.int64, np.bool_, "int_of_bool"),
-        (np.float64, np.bool_, "f64_of_bool"), (np.float32, np.bool_, "f32_of_bool"), (np.bool_, np.float64, "bool_of_f64"),
-        (np.bool_, np.float32, "bool_of_f32"), (np.bool_, np.int64, "bool_of_int"),
+        (np.float64, np.bool_, "f64_of_bool"), (np.float32, np.bool_, "f32_of_bool"),
+        (np.bool_, np.float64, "bool_of_f64"), (np.bool_, np.float32, "bool_of_f32"),
+        (np.bool_, np.int64, "bool_of_int"),
     )
 }  # fmt: skip
 """By dtypes of z and x, the kernel of `tape.jit.sweeps.astype`."""
