@@ -104,14 +104,11 @@ def _at_rest(z: Any) -> Any:
 
 
 def chain_product(x: Any, y: Any) -> Any:
-    """The product of the chain rule, of an adjoint and a partial: 0 where the adjoint is 0, whatever the partial is.
-
-    Zeros have the signs of products, but for those in the place of nan.
-    """
+    """The product of the chain rule, of an adjoint and a partial: 0 where the adjoint is 0, whatever the partial is."""
     z = x * y
-    if np.count_nonzero(x) == np.size(x) or np.isfinite(z).all():
+    if np.count_nonzero(x) == np.size(x):
         return z
-    return np.where(np.equal(x, 0) & np.isnan(z), np.zeros_like(z), z)[()]
+    return np.where(np.equal(x, 0), np.zeros_like(z), z)[()]
 
 
 class Derivatives:

@@ -146,14 +146,13 @@ accumulate_c128, accumulate_c64 = adding(C128), adding(C64)
 
 
 def clearing(number: NumberKind) -> Callable[[int], None]:
-    """z[…] = 0 where x[…] is 0 and z[…] is nan."""
+    """z[…] = 0 where x[…] is 0."""
     load, store, nothing = number.load, number.store, number.zero
 
     @inner
     def clear_row(_step, n, z, z_step, x, x_step):  # type: ignore[no-untyped-def]
         for k in range(n):
-            made = load(z + k * z_step)
-            if made != made and load(x + k * x_step) == 0:
+            if load(x + k * x_step) == 0:
                 store(z + k * z_step, nothing)
 
     return by_rows(clear_row)

@@ -190,6 +190,10 @@ class One:
     at: Any = None
     pointer = 0
 
+    def put_back(self) -> None:
+        """Let it stand for what it stood for, where that can be done."""
+        raise NotImplementedError
+
     def now(self) -> Any:
         """What it stands for now."""
         raise NotImplementedError
@@ -237,6 +241,10 @@ class InContext(One):
 
     def now(self) -> Any:
         return self.variable.get(MISSING)
+
+    def put_back(self) -> None:
+        if self.value is not MISSING and not self.holds():
+            self.variable.set(self.value)
 
 
 class WatchedSlot(One):
