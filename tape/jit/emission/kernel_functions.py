@@ -219,9 +219,7 @@ class KernelFunction(KernelMemory):
             elif x < shared.given:
                 number = self.task.constants[x - len(self.task.inputs)]
                 found = self.constant(number)
-                if (
-                    number != number
-                ):  # else LLVM leaves out what it is added to or multiplied by, and the errors of that
+                if number != number:  # else LLVM leaves out what it meets, and the errors of that
                     found = self.fenced(found)
             else:
                 found = self.load_slot(shared.plan.slot[x], shared.kinds[x])
