@@ -129,6 +129,15 @@ def test_changed_attributes_are_noticed():
         assert entered(fast, model, 2.0) == expected
 
 
+def check_noticed(change, fast, f):
+    """An entry refuses the call after a change, and there is one for what is there now."""
+    change()
+    assert entered(fast, 2.0) is NotImplemented
+    for _ in range(3):
+        assert fast(2.0) == f(2.0)
+    assert entered(fast, 2.0) == f(2.0)
+
+
 class Slotted:
     __slots__ = ("more", "scale")
 
@@ -172,11 +181,7 @@ def test_objects_with_slots_and_data_classes_are_looked_at_in_machine_code(kind,
         lambda: setattr(thing, "scale", 2),
     ]
     for change in changes:
-        change()
-        assert entered(fast, 2.0) is NotImplemented
-        for _ in range(3):
-            assert fast(2.0) == f(2.0)
-        assert entered(fast, 2.0) == f(2.0)
+        check_noticed(change, fast, f)
 
 
 @pytest.mark.parametrize("found", [True, False], ids=["found", "not found"])
@@ -244,11 +249,7 @@ def test_what_functions_and_classes_say_of_themselves():
         lambda: Model.scale.__annotations__.update(c=float),
     ]
     for change in changes:
-        change()
-        assert entered(fast, 2.0) is NotImplemented
-        for _ in range(3):
-            assert fast(2.0) == f(2.0)
-        assert entered(fast, 2.0) == f(2.0)
+        check_noticed(change, fast, f)
 
 
 def test_tensors_around_are_read_anew():
