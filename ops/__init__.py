@@ -17,7 +17,15 @@ from .algebra import (
     spectrum,
     systems,
 )
-from .composites import activation, numpy_functions, numpy_numerics, numpy_picking, numpy_reductions
+from .composites import (
+    activation,
+    numpy_arranging,
+    numpy_functions,
+    numpy_numerics,
+    numpy_ordering,
+    numpy_picking,
+    numpy_reductions,
+)
 from .core import bounds, bundle, foreign
 from .core.formula import Symbol
 from .core.op import ADJOINT, HOLOMORPHIC, REGISTRY, Op, composite, plain

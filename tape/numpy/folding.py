@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.composites.numpy_functions import quantile_in
+from ops.composites.numpy_ordering import quantile_in
 
 from .arrays.face import Recorded, array
 from .arrays.leaving import plain
