@@ -25,7 +25,7 @@ from ..base.tensor import Tensor
 from ..custom import call, function
 from ..history.anomaly import node_name
 from ..history.hooks import WATCHERS, Rules, Steps, Watcher
-from ..jit.sweeps.records import steps_by_record
+from ..jit.driving.steps_by_record import steps_by_record
 from ..program.compiled import CompiledFunction
 from ..program.recorded_program import Program
 from ..recording import halves

@@ -333,7 +333,7 @@ def sweep(
         if SWEEPS.defers(work):
             everything = reached if work < limit else None
             return propagate.sweep(wengert, roots, leaves, wanted, False, early, everything, retain)
-    room = jitted("sweeps.run")
+    room = jitted("driving.run")
     if room is None:
         return propagate.sweep(wengert, roots, leaves, wanted, False, early, None, retain)
     found: tuple[dict[int, Any], list[tuple[int, int]]] = room.sweep(wengert, roots, leaves, wanted, early)

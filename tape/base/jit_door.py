@@ -1,17 +1,16 @@
 """The door to the jitted half, opened when that pays.
 
-Importing Numba and loading what is jitted takes longer than everything else in a small program, and compiling it,
-once on a machine, ten times as long.  So work begins in Python, and an *account* is kept of what jitted code would
-have saved; when that comes to the price of having it, it is had.  Whatever the program turns out to be, it has then
-waited for no more than about twice what would have been best, as somebody who rents skis until the rent comes to
+Importing LLVM and loading what is jitted takes longer than everything else in a small program, and making machine code
+of it, once on a machine, several times as long.  So work begins in Python, and an *account* is kept of what jitted code
+would have saved; when that comes to the price of having it, it is had.  Whatever the program turns out to be, it has
+then waited for no more than about twice what would have been best, as somebody who rents skis until the rent comes to
 their price.
 
 The work is counted and not timed, so that a program takes the same way each time it runs, to the last bit, once the
 code is on disk: the two sweeps round differently (`tape.history.propagate`).
 
-All of it happens where it is waited for, and nothing in a thread beside: compiling is Python for the most part, which
-would take turns with the program and not run beside it; it swaps the warning filters of the whole process; and a
-process that forks or ends in the middle of it would have to wait.
+All of it happens where it is waited for, and nothing in a thread beside: a process that forks or ends in the middle
+of it would have to wait.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from typing import Any
 
 from .rooms import Room, opened
 
-NUMBA = 0.2
-"""Seconds to import Numba."""
+LLVM = 0.1
+"""Seconds to import LLVM."""
 
 _layout, _kept = Room("tape.jit.machine.object_layout"), Room("tape.jit.machine.kept")
 
@@ -51,13 +50,13 @@ def jitted(room: str) -> Any:
 
 
 def tell_unusable(error: Exception) -> None:
-    """Say once that Numba is not to be had, or not as it is used here; what it would have done, Python does."""
+    """Say once that what is jitted is not to be had; what it would have done, Python does."""
     if not _told:
         _told.append(error)
         warnings.warn(
-            f"Numba cannot be used as it is installed here ({type(error).__name__}: {error}), so Python does its work: "
-            "the results are the same, and later.  pip install -U numba; TAPE_JIT=0 does without it and without this "
-            "warning.",
+            f"llvmlite or Numba cannot be used as installed here ({type(error).__name__}: {error}), so Python does the "
+            "work: the results are the same, and later.  pip install -U numba; TAPE_JIT=0 does without it and without "
+            "this warning.",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -77,13 +76,13 @@ class Account:
     The figures are those of one machine; another is slower or faster at both.  Threads that enter their work at the
     same moment may lose some of it, which costs a little time and nothing else.
 
+    Of code that is not on disk each process that would compile it for itself alone may have too little use; so what
+    each does in Python is noted on disk, and the one with which it comes to the price compiles.
+
     Args:
         name: of the jitted code, for the note that says it is on disk.
-        load: seconds to load it from there, when Numba has been imported.
-        compile: seconds to compile it.
-        portable: whether it is loaded from there without Numba.  Of such code each process that would compile it for
-            itself alone may have too little use; so what each does in Python is noted on disk, and the one with which
-            it comes to the price compiles.
+        load: seconds to load it from there, when LLVM has been imported.
+        compile: seconds to make machine code of it.
 
     Attributes:
         free: how much more may be done in Python before anything else is asked; whoever does it takes it off.
@@ -92,10 +91,10 @@ class Account:
         noted: what this process has noted on disk of its work.
     """
 
-    __slots__ = ("compile", "free", "is_open", "load", "name", "noted", "portable", "settled")
+    __slots__ = ("compile", "free", "is_open", "load", "name", "noted", "settled")
 
-    def __init__(self, name: str, load: float, compile: float, portable: bool = False):
-        self.name, self.load, self.compile, self.portable = name, load, compile, portable
+    def __init__(self, name: str, load: float, compile: float):
+        self.name, self.load, self.compile = name, load, compile
         self.free = inf if forced() is False else load
         self.is_open = forced() is True
         self.settled, self.noted = False, 0.0
@@ -104,13 +103,11 @@ class Account:
         """How much more may be done in Python, for somebody who has so much to do, or more."""
         if self.is_open:
             return 0.0
-        numba = 0.0 if "numba" in sys.modules else NUMBA
-        left = self.free + (0.0 if self.portable else numba)
+        left = self.free + (0.0 if "llvmlite.binding" in sys.modules else LLVM)
         # Whether the code is on disk is asked when it begins to matter, and anew each time.
         if work < left or _kept.is_kept(self.name):
             return left
-        elsewhere = _kept.noted(self.name) - self.noted if self.portable else 0.0
-        return self.free + numba - self.load + self.compile - max(elsewhere, 0.0)
+        return left - self.load + self.compile - max(_kept.noted(self.name) - self.noted, 0.0)
 
     def defers(self, work: float) -> bool:
         """Whether so much work is to be done in Python, and enter it; if not, jitted code is in use from now on."""
@@ -118,7 +115,7 @@ class Account:
             return False
         if work < self.left(work):
             self.free -= work
-            if self.portable and self.load <= work and forced() is None:
+            if self.load <= work and forced() is None:
                 _kept.note(self.name, work)
                 self.noted += work
             return True
@@ -128,13 +125,12 @@ class Account:
     def settle(self) -> None:
         """Note that the code has been used, and so lies on disk, where there is a place for it."""
         self.settled = True
-        _kept.keep(self.name, self.portable)
+        _kept.keep(self.name)
 
 
-SWEEPS = Account("sweep", load=0.4, compile=4.7)
-SCANS = Account("scan", load=0.1, compile=1.0)
-PLANS = Account("plans", load=0.0, compile=1.5)
-"""Steps of plans, which need Numba only where they do not lie on disk."""
+SWEEPS = Account("sweep", load=0.02, compile=0.4)
+SCANS = Account("scan", load=0.01, compile=0.05)
+PLANS = Account("plans", load=0.02, compile=0.3)
 
 
 def plans_wait(work: float, before: float = 0.0) -> bool:

@@ -1,7 +1,7 @@
 """Watching a sweep for nan and for errors: the mode itself, the rules run under it, and what is said of one at fault.
 
 The mode is the process's, as PyTorch's is.  The jitted sweep looks at what each step has written
-(`tape.jit.sweeps.checked`), so that only the record at fault is gone through again, in Python.
+(`tape.jit.driving.search_for_nan`), so that only the record at fault is gone through again, in Python.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Mode(Watcher):
         return partial(watched, inner)
 
     def steps(self, inner: Steps, run: Any) -> Steps:
-        return partial(jitted("sweeps.checked").run, run) if self.check_nan else inner
+        return partial(jitted("driving.search_for_nan").run, run) if self.check_nan else inner
 
 
 class Induced(NamedTuple):

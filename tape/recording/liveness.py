@@ -45,7 +45,7 @@ def scan(wengert: ScannedList, collecting: bool = False) -> tuple[np.ndarray, in
         return np.ones(len(wengert), np.bool_), sum(map(_bytes_of, wengert.rows[SPEC::WIDTH]))
     if SCANS.defers(len(wengert) * PER_RECORD) or (collecting and not SCANS.settled):
         return scan_in_python(wengert)
-    room = jitted("sweeps.scan")
+    room = jitted("driving.dead_rows")
     if room is None:
         return scan_in_python(wengert)
     found: tuple[np.ndarray, int] = room.scan_rows(wengert)

@@ -9,7 +9,7 @@ import tape
 from tape.autograd import grad
 from tape.base import jit_door
 from tape.history import propagate
-from tape.jit.sweeps import run
+from tape.jit.driving import run
 from tape.program.recorded.raising import STATE
 from tape.recording.wengert import current
 
@@ -338,7 +338,7 @@ def test_order_four():
 
 
 def test_the_native_half_is_in_use():
-    assert jit_door.jitted("sweeps.run") is run
+    assert jit_door.jitted("driving.run") is run
 
 
 def test_numpy_warns_again_in_hooks_and_after_a_sweep_through_a_custom_function():

@@ -14,7 +14,7 @@ import tape
 from tape.autograd import grad
 from tape.backprop.backward import BackwardTask
 from tape.history import propagate
-from tape.jit.sweeps import run, scan
+from tape.jit.driving import dead_rows, run
 from tape.recording import liveness
 from tape.recording.wengert import current
 
@@ -256,7 +256,7 @@ class Programs(RuleBasedStateMachine):
     def scan(self):
         """Both scans keep the same; scanning changes nothing that anybody can see."""
         gc.collect()
-        jitted, _ = scan.scan_rows(self.list)
+        jitted, _ = dead_rows.scan_rows(self.list)
         plain, _ = liveness.scan_in_python(self.list)
         np.testing.assert_array_equal(jitted, plain)
         self.list.scan()

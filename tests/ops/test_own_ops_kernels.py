@@ -19,13 +19,13 @@ import ops
 import tape
 from tape.base.jit_door import jitted
 
-if jitted("sweeps.run") is None:
+if jitted("driving.run") is None:
     pytest.skip("the jitted sweep is off", allow_module_level=True)
 
+from tape.jit.driving.run import SweepRun
 from tape.jit.emission.kernels import KERNELS
 from tape.jit.machine.state import FIRST_OWN, LANES, MOTION, PYTHON
 from tape.jit.machine.workspace import ALL, IDLE, at_rest
-from tape.jit.sweeps.run import SweepRun
 
 pytestmark = pytest.mark.usefixtures("library")
 ROOT = Path(__file__).resolve().parents[2]

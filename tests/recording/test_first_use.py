@@ -192,7 +192,7 @@ def test_a_fork_waits_for_compilations_and_for_rooms_that_are_opened():
     from tape.base import rooms
     from tape.base.jit_door import jitted
     warnings.simplefilter("ignore")
-    jitted("machine.jitting")
+    jitted("sweeps.jitting")
     from llvmlite.binding import ffi
     from numba.core.compiler_lock import global_compiler_lock as lock
 

@@ -14,8 +14,7 @@ from tape.jit.emission import lanes
 from tape.jit.emission.kernels import describe
 from tape.jit.emission.lanes import kernel_module, vjp_formula
 from tape.jit.machine import machine_code, objectcache, platform
-from tape.jit.machine.address import call
-from tape.jit.machine.jitting import entry
+from tape.jit.machine.frames import KERNEL
 from tape.jit.machine.machine_code import compile_kernel
 from tape.jit.machine.state import (
     ELEMENTS,
@@ -56,9 +55,8 @@ def sides():
 SIDES = sides()
 
 
-@entry
 def run_step(address, step):
-    call(address, step)
+    KERNEL(address)(step)
 
 
 def values_for(op, n, dtype, rng):

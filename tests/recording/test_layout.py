@@ -8,18 +8,18 @@ import sys
 
 import numpy as np
 import pytest
+from numba import njit
 
 import tape
 from tape.base import jit_door
 from tape.jit.machine import object_layout
-from tape.jit.machine.jitting import entry
 from tape.jit.machine.state import ARRAY_TYPE
 from tape.jit.machine.workspace import Workspace
 from tape.jit.sweeps.objects import int_value, is_small
 from tape.jit.sweeps.values import array_size, readable, value_address, value_size
 
 
-@entry
+@njit
 def look(state, value, kind):
     """Whether a value is readable, its size and its address."""
     if not readable(state, value, kind):
@@ -27,12 +27,12 @@ def look(state, value, kind):
     return 1, value_size(state, value), value_address(state, value)
 
 
-@entry
+@njit
 def integer(address):
     return is_small(address), int_value(address)
 
 
-@entry
+@njit
 def size(address):
     return array_size(address)
 
@@ -150,7 +150,7 @@ def test_a_layout_that_does_not_hold_switches_the_native_half_off(monkeypatch):
     monkeypatch.setattr(object_layout, "CHECKED", False)
     jit_door.jitted.cache_clear()
     try:
-        assert jit_door.jitted("sweeps.run") is None
+        assert jit_door.jitted("driving.run") is None
         x = tape.tensor([1.0, 2.0], requires_grad=True)
         (x * x).sum().backward()
         assert x.grad.tolist() == [2.0, 4.0]

@@ -290,7 +290,7 @@ def bytes_per_record(records=50_000):
 
 
 def test_a_sweep_gives_back_the_memory_of_large_adjoints():
-    from tape.jit.sweeps import run
+    from tape.jit.driving import run
 
     x = leaf(np.ones(2_000_000))
     y = x

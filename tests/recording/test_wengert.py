@@ -11,7 +11,7 @@ import pytest
 import tape
 from tape.autograd import grad
 from tape.base.row import HANDLE, WIDTH
-from tape.jit.sweeps import scan
+from tape.jit.driving import dead_rows
 from tape.recording import liveness, wengert
 from tape.recording.wengert import WengertList, current
 
@@ -68,7 +68,7 @@ def test_scans_agree_and_keep_what_is_needed(records):
     node = (c * 2).grad_fn
     del a, c
     [x * k for k in range(50)]
-    jitted, held = scan.scan_rows(records)
+    jitted, held = dead_rows.scan_rows(records)
     plain, also = liveness.scan_in_python(records)
     np.testing.assert_array_equal(jitted, plain)
     assert held == also

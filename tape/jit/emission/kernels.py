@@ -12,7 +12,7 @@ from ops.core.own import CHANGES
 
 from ...base.locks import new_lock
 from ..machine.machine_code import compile_kernel
-from ..machine.portable import portable
+from ..sweeps.shipped import kernel
 from ..machine.state import (
     AVERAGE, BLOCK, FIRST_OWN, LANES, MATRIX, MOTION, OP_WORDS, PRODUCT, PYTHON, SAME, SCALED, SPREAD,
 )  # fmt: skip
@@ -63,7 +63,7 @@ class Kernels:
         bits = 32 if number & 1 else 64
         try:
             if number in (PRODUCT, PRODUCT + 1):
-                engine, address = portable("sweeps.small_products", f"product_f{bits}")
+                engine, address = kernel("small_products", f"product_f{bits}")
             else:
                 engine, address = compile_kernel(kernel_module(self.formula(number), bits))
         except NO_KERNEL:

@@ -1,16 +1,12 @@
-"""What of the jitted half lies compiled on disk: notes beside the kernels, read without importing Numba.
+"""What of the jitted half lies compiled on disk: notes beside the machine code, read without importing LLVM.
 
-Numba keeps what it compiles in files of its own.  Whether one is good can be said by Numba alone, so a note is
-written when code was used that Numba keeps, under a name made of all that Numba's answer may depend on.  A note may
-be wrong, where somebody deletes those files; then the code is compiled once more.
+A note may be wrong, where somebody deletes the code or changes the processor; then it is compiled once more.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
-import sys
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,16 +15,14 @@ from . import objectcache
 
 HERE = Path(__file__).parents[1]
 
-PLACES: set[str] = set()
-"""The folders that Numba keeps our functions in, in this process."""
-
 
 @cache
 def sources() -> str:
-    """A hash of every file that jitted code is written in."""
+    """A hash of every file that code for Numba is written in, or takes words from."""
+    files = [file for room in ("machine", "passes", "sweeps") for file in sorted((HERE / room).glob("*.py"))]
     digest = hashlib.sha256()
-    for file in sorted([*HERE.rglob("*.py"), HERE.parent / "base" / "row.py"]):
-        digest.update(file.read_bytes())
+    for file in [*files, HERE.parent / "base" / "row.py"]:
+        digest.update(file.read_bytes().replace(b"\r\n", b"\n"))
     return digest.hexdigest()
 
 
@@ -37,9 +31,9 @@ def is_kept(part: str) -> bool:
     return objectcache.load(_note(part)) is not None
 
 
-def keep(part: str, portable: bool = False) -> None:
-    """Note that a part has been compiled, if Numba keeps what it compiles, or we do ourselves."""
-    if (PLACES or portable) and not is_kept(part):
+def keep(part: str) -> None:
+    """Note that a part has been compiled."""
+    if not is_kept(part):
         objectcache.save(_note(part), b"")
 
 
@@ -57,5 +51,4 @@ def note(part: str, seconds: float) -> None:
 @cache
 def _note(part: str) -> str:
     """The name of the note for a part."""
-    where = str(HERE), os.environ.get("NUMBA_CACHE_DIR", ""), platform.machine()
-    return objectcache.name_of(part, sources(), version("numba"), sys.version, *where)
+    return objectcache.name_of("note", part, sources(), version("llvmlite"), platform.machine())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite
@@ -36,20 +37,33 @@ def compile_kernel(module: Any, level: int = 2, lines: bool = False) -> tuple[Lo
     """
     t, code = target(), str(module)
     name = objectcache.name_of(code, f"{t.cpu} {t.features} {level} {lines}", llvmlite.__version__)
+
+    def optimised() -> llvm.ModuleRef:
+        parsed = llvm.parse_assembly(code)
+        if level:
+            optimise(parsed, machine(level), level, lines)
+        return parsed
+
+    return machine_code(name, optimised, level)
+
+
+def machine_code(name: str, module: Callable[[], llvm.ModuleRef], level: int = 2) -> tuple[Loaded, int]:
+    """Machine code by the name of all that it depends on: in use, from disk, or made of a module."""
     loaded = _loaded.get(name)
     if loaded is not None:
         return loaded, loaded.address
-    return undisturbed(lambda: _compiled(name, code, level, lines))
+    return undisturbed(lambda: _load(name, module, level))
 
 
-def _compiled(name: str, code: str, level: int, lines: bool) -> tuple[Loaded, int]:
+IN_NAME = "define void @kernel(i64 %step) {\n  ret void\n}\n"
+"""A module in place of the one that machine code on disk was made of: an engine has one, and looks no closer at it."""
+
+
+def _load(name: str, module: Callable[[], llvm.ModuleRef], level: int) -> tuple[Loaded, int]:
     """The same, of code that is not in use; by name, the engine that now is."""
-    generator = machine(level)
-    parsed = llvm.parse_assembly(code)
     found = objectcache.load(name)
-    if found is None and level:
-        optimise(parsed, generator, level, lines)
-    engine = llvm.create_mcjit_compiler(parsed, generator)
+    parsed = llvm.parse_assembly(IN_NAME) if found is not None else module()
+    engine = llvm.create_mcjit_compiler(parsed, machine(level))
     engine.set_object_cache(lambda _, code: objectcache.save(name, code), lambda _: found)
     engine.finalize_object()
     loaded = _loaded[name] = Loaded(engine)

@@ -25,6 +25,7 @@ STATE_WORDS = 192
 (KERNEL, ELEMENTS, OUT, MODE, G, G_STRIDE, XV, XV_STRIDE, YV, YV_STRIDE, ZV, ZV_STRIDE,
  CONSTANT, SOURCE) = range(14)  # fmt: skip
 STEP_WORDS = 14
+STEP_BYTES = 8 * STEP_WORDS
 # A step of a matrix product has its own words after MODE: strides are in bytes, ELEMENTS are rows.
 LEFT, LEFT_ROW, LEFT_COLUMN, RIGHT, RIGHT_ROW, RIGHT_COLUMN, INNER, COLUMNS = range(4, 12)
 MOST_PRODUCTS = 1 << 13

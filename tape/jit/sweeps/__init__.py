@@ -1,1 +1,1 @@
-"""The jitted reverse sweep: rows lowered to steps, steps swept by kernels."""
+"""What Numba compiles: rows lowered to steps, the sweep over them, and the steps of plans."""

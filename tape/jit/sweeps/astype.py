@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..machine.address import (
+from .address import (
     load_byte, load_f32, load_f64, load_u32, load_word, put, store_byte, store_f32, store_f64,
 )  # fmt: skip
-from ..machine.jitting import inner
+from .jitting import inner
 from .strided import by_rows
 
 SIGN = 1 << 31

@@ -18,9 +18,9 @@ Any other pattern is left to Python.
 from __future__ import annotations
 
 from ...base.row import SPEC, XV, X
-from ..machine.address import get, load_u32, load_word, put
+from .address import get, load_u32, load_word, put
 from .steps import spec_of_ref
-from ..machine.jitting import entry, inner
+from .jitting import inner
 from ..machine.object_layout import ARRAY_DIMS, ARRAY_NDIM, TYPE
 from .objects import field, int_value
 from .slots import spec_row
@@ -94,7 +94,6 @@ def operand_pattern(state, position, side, result):  # type: ignore[no-untyped-d
     return pattern(state, load_word(spec + get(state, SPEC_SHAPE)), result)
 
 
-@entry
 def cut(state):  # type: ignore[no-untyped-def]
     """Cut the result of the record at POSITION into blocks that suit both operands; whether that is possible."""
     position = get(state, POSITION)

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..machine.address import (
+from .address import (
     call, get, load_byte, load_f64, load_u32, load_word, put, store_byte, store_f64, store_u32,
 )  # fmt: skip
-from ..machine.jitting import entry, inner
-from ..machine.numbers import C64, C128, F32, NumberKind
+from .jitting import inner
+from .numbers import C64, C128, F32, NumberKind
 from ..machine.regions import (
     ADDRESSES, ADDRESSES_AT, ALIGN, BLOCK, DATA, DATA_BYTES, FIRST, REFUSED, STEPS, STEPS_AT, WORDS, WORDS_AT, WORK,
 )  # fmt: skip
 
 
-@entry
+@inner
 def run(block, plan):  # type: ignore[no-untyped-def]
     """Run a plan in a block, up to a step that refuses."""
     first, words = get(plan, FIRST), get(plan, WORDS_AT)

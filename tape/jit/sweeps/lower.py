@@ -8,12 +8,12 @@ Python: for a leaf's memory, a kernel that was never used before, or a record wi
 from __future__ import annotations
 
 from ...base.row import OP, SPEC, XV, X
-from ..machine.address import get, load_word, put
+from .address import get, load_word, put
 from .steps import pattern_size, uncut
-from ..machine.jitting import entry, inner
+from .jitting import inner
 from ..machine.object_layout import TYPE
 from .objects import field, int_value, locate, owned
-from .slots import claim, find_leaf, find_slot, free_position, rounded, slot_of, spec_row
+from .slots import claim, find_slot, free_position, leaf_slot, rounded, slot_of, spec_row
 from ..machine.state import (
     ABSENT, ARENA_END, ARENA_NEXT, BLOCK, BLOCKS, CAPACITY, CHUNK, COUNT, CUT, DONE, FLAG_TABLE, FULL, GO, INT_TYPE,
     KERNEL_TABLE, LANES, LEADS, LEAF, MATRICES, MATRIX, MEMORY, MOTION, NEEDS, NONE, OP_COUNT, OTHER, PARTS,
@@ -33,7 +33,7 @@ def wanted(state, ref, before):  # type: ignore[no-untyped-def]
         return True
     if owned(state, ref):
         return get(get(state, FLAG_TABLE), locate(state, ref, before)) & LEADS != 0
-    return load_word(ref + TYPE) == get(state, INT_TYPE) or find_leaf(state, ref) >= 0
+    return load_word(ref + TYPE) == get(state, INT_TYPE) or leaf_slot(state, ref) >= 0
 
 
 @inner
@@ -141,21 +141,30 @@ def log_run(state, position):  # type: ignore[no-untyped-def]
         put(state, RUNS, n + 1)
 
 
-@entry
-def finish(state):  # type: ignore[no-untyped-def]
-    """The record at POSITION is done: give its slot back, note it, go on below."""
-    log_run(state, get(state, POSITION))
-    abandon(state)
-
-
-@entry
-def abandon(state):  # type: ignore[no-untyped-def]
-    """Go on below POSITION without having consumed the record there: a target that leads no further."""
+@inner
+def leave(state):  # type: ignore[no-untyped-def]
+    """Give the slot of the record at POSITION back, and go on below."""
     free_position(state, get(state, POSITION))
     put(state, POSITION, get(state, POSITION) - 1)
 
 
-@entry
+@inner
+def consume(state):  # type: ignore[no-untyped-def]
+    """The record at POSITION is done: note it, and leave it."""
+    log_run(state, get(state, POSITION))
+    leave(state)
+
+
+def finish(state):  # type: ignore[no-untyped-def]
+    """The record at POSITION, which Python has propagated, is done."""
+    consume(state)
+
+
+def abandon(state):  # type: ignore[no-untyped-def]
+    """The record at POSITION is not consumed: a target that leads no further."""
+    leave(state)
+
+
 def lower(state):  # type: ignore[no-untyped-def]
     """Lower rows from POSITION downwards until done or until Python is needed; says which."""
     while get(state, PENDING) > 0:
@@ -178,5 +187,5 @@ def lower(state):  # type: ignore[no-untyped-def]
                     emit_lanes(state, position, code, side, own, target)
                 else:
                     emit_linear(state, position, code, side, own, target)
-        finish(state)
+        consume(state)
     return DONE

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from ...base.row import X, Y
-from ..machine.address import get, put
-from ..machine.jitting import entry, inner
+from ..machine.object_layout import TYPE
+from ..machine.state import FLAG_TABLE, INT_TYPE, LEADS, NONE, PENDING, POSITION, TARGETED, VISITED
+from .address import get, load_word, put
+from .jitting import inner
 from .lower import wanted
 from .objects import field, locate, operand_at, operand_count, owned
-from ..machine.state import FLAG_TABLE, LEADS, NONE, PENDING, POSITION, VISITED
-from collections.abc import Mapping
-import numpy as np
-from ...base.tensor import Tensor
-from ..machine.address import load_word
-from ..machine.object_layout import TYPE
-from ..machine.state import INT_TYPE, TARGETED
-from ..machine.workspace import Workspace, address_of
 
 
 @inner
@@ -53,7 +47,6 @@ def leads(state, position):  # type: ignore[no-untyped-def]
     return False
 
 
-@entry
 def mark(state):  # type: ignore[no-untyped-def]
     """Flag the rows that the VISITED ones depend on, then those among them that LEAD to a target.
 
@@ -71,7 +64,6 @@ def mark(state):  # type: ignore[no-untyped-def]
             flag(state, row, LEADS)
 
 
-@entry
 def find_readers(state, leaves, count, positions):  # type: ignore[no-untyped-def]
     """Fill `positions` with the first of the visited rows that each leaf is an operand of.
 
@@ -100,19 +92,3 @@ def find_readers(state, leaves, count, positions):  # type: ignore[no-untyped-de
                 if low < count and get(leaves, low) == ref:
                     put(positions, low, position)
     return foreign
-
-
-def last_readers(work: Workspace, leaves: Mapping[int, Tensor]) -> dict[int, list[Tensor]]:
-    """For each of these leaves, by identity, the last row to contribute to it: by position, the leaves.
-
-    Nothing where another list is reached, from which more may come.
-    """
-    held = dict(sorted(leaves.items()))
-    addresses = np.array(list(held), dtype=np.int64)
-    positions = np.full(len(held), -1, dtype=np.int64)
-    found: dict[int, list[Tensor]] = {}
-    if not find_readers(work.address, address_of(addresses), len(held), address_of(positions)):
-        for leaf, position in zip(held.values(), positions.tolist()):
-            if position >= 0:
-                found.setdefault(position, []).append(leaf)
-    return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...base.row import HANDLE, WIDTH
-from ..machine.address import get, load_u32, load_word
-from ..machine.jitting import inner
+from .address import get, load_u32, load_word
+from .jitting import inner
 from ..machine.object_layout import DIGIT_SHIFT, INT_DIGITS, INT_TAG, LIST_ITEMS, TYPE
 from ..machine.state import INT_TYPE, NUMBER, ROWS, SHIFT, TUPLE_ITEMS, TUPLE_TYPE
 

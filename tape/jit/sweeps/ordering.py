@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..machine.address import get, load_byte, load_f32, load_f64, load_u32, put, store_u32
-from ..machine.jitting import inner
-from ..machine.numbers import C64, C128, F32, F64, NumberKind
+from .address import get, load_byte, load_f32, load_f64, load_u32, put, store_u32
+from .jitting import inner
+from .numbers import C64, C128, F32, F64, NumberKind
 from .strided import AXES, ITEM, NDIM, by_rows
 
 FEW = 16

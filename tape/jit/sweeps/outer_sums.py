@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..machine.address import get, load_u32, store_u32
-from ..machine.jitting import inner
-from ..machine.numbers import C64, C128, F32, F64, NumberKind
+from .address import get, load_u32, store_u32
+from .jitting import inner
+from .numbers import C64, C128, F32, F64, NumberKind
 
 EXPONENT_F64, EXPONENT_F32 = 0x7FF0000000000000, 0x7F800000
 """The bits of the exponent, all of which infinite numbers and nan have."""

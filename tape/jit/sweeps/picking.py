@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..machine.address import get, load_byte, load_u32, load_word, put, store_byte, store_u32
-from ..machine.jitting import inner
-from ..machine.numbers import C64, C128, F32, F64, NumberKind
+from .address import get, load_byte, load_u32, load_word, put, store_byte, store_u32
+from .jitting import inner
+from .numbers import C64, C128, F32, F64, NumberKind
 
 ITEM, NDIM, ARRAYS, Z, X, COUNT, FLAG, HEAD = range(8)
 READ, WRITE, ADD = range(3)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..machine.address import call_loop, get, put
-from ..machine.jitting import inner
-from ..machine.numbers import C64, C128, F32, F64, NumberKind
+from .address import call_loop, get, put
+from .jitting import inner
+from .numbers import C64, C128, F32, F64, NumberKind
 from .strided import AXES, NDIM, ROWS, Z, X, advance, by_rows
 
 

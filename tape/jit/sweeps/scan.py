@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
 from ...base.row import HANDLE, SPEC, X, Y
-from ...base.spec import TABLE
-from ..machine.address import get, load_u32, put
-from ..machine.jitting import entry, inner
+from .address import get, load_u32, put
+from .jitting import inner
 from .objects import field, locate, operand_at, operand_count, owned
 from .slots import spec_row
-from ..machine.state import NONE, NUMBER, ROWS, SHIFT, SPEC_TABLE
-from ..machine.workspace import address_of, constant_state
-
-if TYPE_CHECKING:
-    from ...recording.wengert import WengertList
+from ..machine.state import NONE
 
 REFERENCES = 0
 """Offset of an object's reference count; its low half suffices for a handle."""
@@ -33,7 +24,6 @@ def bump(state, table, position, amount):  # type: ignore[no-untyped-def]
             put(table, operand, get(table, operand) + amount)
 
 
-@entry
 def scan(state, counts, keep, rows):  # type: ignore[no-untyped-def]
     """Fill `keep` (a word for each row) with 1 for the rows to keep; bytes that they may hold.
 
@@ -51,15 +41,3 @@ def scan(state, counts, keep, rows):  # type: ignore[no-untyped-def]
                 held += get(spec_row(state, spec), 0) * 8
             bump(state, keep, position, 1)
     return held
-
-
-def scan_rows(wengert: WengertList) -> tuple[np.ndarray, int]:
-    """Mask of the records to keep, and the bytes that the kept ones may hold."""
-    n = len(wengert)
-    counts, keep = np.zeros((2, n), dtype=np.int64)
-    state = constant_state()
-    state[ROWS], state[SHIFT], state[NUMBER] = id(wengert.rows), wengert.shift, wengert.number
-    specs = TABLE.rows  # held, in case another thread replaces the table meanwhile
-    state[SPEC_TABLE] = address_of(specs)
-    held = scan(address_of(state), address_of(counts), address_of(keep), n)
-    return keep.astype(np.bool_), int(held)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...base.row import SPEC
-from ..machine.address import get, load_word, put
-from ..machine.jitting import entry, inner
+from .address import get, load_word, put
+from .jitting import inner
 from ..machine.object_layout import ARRAY_DATA
 from .objects import field, int_value, locate, owned
 from ..machine.state import (
@@ -53,11 +53,16 @@ def leaf_entry(state, ref):  # type: ignore[no-untyped-def]
         k = (k + 1) & mask
 
 
-@entry
-def find_leaf(state, ref):  # type: ignore[no-untyped-def]
+@inner
+def leaf_slot(state, ref):  # type: ignore[no-untyped-def]
     """Slot of an operand that is not a record of this list, or −1."""
     entry = leaf_entry(state, ref)
     return get(entry, 1) if get(entry, 0) else -1
+
+
+def find_leaf(state, ref):  # type: ignore[no-untyped-def]
+    """The same, for Python."""
+    return leaf_slot(state, ref)
 
 
 @inner
@@ -150,7 +155,7 @@ def find_slot(state, ref, before):  # type: ignore[no-untyped-def]
             row = spec_row(state, spec)
             return position, slot, get(row, 0), get(row, 1)
     else:
-        slot = find_leaf(state, ref)
+        slot = leaf_slot(state, ref)
         if slot < 0:
             return position, slot, 0, OTHER
     words = slot_at(state, slot)
@@ -167,7 +172,6 @@ def claim(state, ref, before):  # type: ignore[no-untyped-def]
     return slot
 
 
-@entry
 def adopt(state, ref, position, array, kind, fresh):  # type: ignore[no-untyped-def]
     """A slot around an array that Python made, for a record (`position`) or another operand (−1).
 
@@ -190,7 +194,6 @@ def adopt(state, ref, position, array, kind, fresh):  # type: ignore[no-untyped-
     return slot
 
 
-@entry
 def begin(state, rows, shift, number, position):  # type: ignore[no-untyped-def]
     """Say which list is swept, and from where."""
     put(state, ROWS, rows)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ...base.row import SPEC, XV, X
-from ..machine.address import get, load_u32, load_word, put
+from .address import get, load_u32, load_word, put
 from .broadcast import axes_of
-from ..machine.jitting import entry, inner
+from .jitting import inner
 from ..machine.object_layout import ARRAY_DIMS, ARRAY_NDIM, TYPE
-from .lower import finish, wanted
+from .lower import consume, wanted
 from .objects import field
 from .slots import claim, find_slot, slot_at, slot_of
 from ..machine.state import (
@@ -80,7 +80,6 @@ def emit_product(state, position, side, own, target):  # type: ignore[no-untyped
         put(step, COLUMNS, width)
 
 
-@entry
 def lower_product(state):  # type: ignore[no-untyped-def]
     """Lower the matrix product at POSITION, if it is small and plain; says what hinders it."""
     position = get(state, POSITION)
@@ -97,5 +96,5 @@ def lower_product(state):  # type: ignore[no-untyped-def]
         ref = field(state, position, X + side)
         if wanted(state, ref, position):
             emit_product(state, position, side, own, claim(state, ref, position))
-    finish(state)
+    consume(state)
     return GO

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..machine.address import get
-from ..machine.numbers import C64, C128, F32, F64, NumberKind
+from .address import get
+from .numbers import C64, C128, F32, F64, NumberKind
 from ..machine.state import (
     COLUMNS, ELEMENTS, INNER, LEFT, LEFT_COLUMN, LEFT_ROW, MODE, OUT, RIGHT, RIGHT_COLUMN, RIGHT_ROW, STORE,
 )  # fmt: skip

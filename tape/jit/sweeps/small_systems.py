@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..machine.address import get, load_f64, put, store_f64
-from ..machine.jitting import inner
-from ..machine.numbers import C64, C128, F32, F64, NumberKind
+from .address import get, load_f64, put, store_f64
+from .jitting import inner
+from .numbers import C64, C128, F32, F64, NumberKind
 
 SINGULAR = 1e-12
 """A pivot that is so much smaller than the largest element is left to LAPACK, which says what is singular."""

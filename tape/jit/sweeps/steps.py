@@ -7,8 +7,8 @@ differ in shape.
 from __future__ import annotations
 
 from ...base.row import PARAMS, XV, X
-from ..machine.address import get, load_f64, load_word, put, store_f32, store_f64
-from ..machine.jitting import inner
+from .address import get, load_f64, load_word, put, store_f32, store_f64
+from .jitting import inner
 from ..machine.object_layout import SCALAR_VALUE, TYPE
 from .objects import field, int_value, is_small
 from .slots import slot_at

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..machine.address import (
+from .address import (
     get, load_byte, load_f64, load_u32, load_word, put, store_byte, store_f64, store_u32,
 )  # fmt: skip
-from ..machine.jitting import inner
-from ..machine.numbers import C64, C128, F32, F64, NumberKind
+from .jitting import inner
+from .numbers import C64, C128, F32, F64, NumberKind
 
 ITEM, NDIM, Z, X, ROWS, AXES = range(6)
 
@@ -176,7 +176,7 @@ def chosen(step, item):  # type: ignore[no-untyped-def]
 def choose(step):  # type: ignore[no-untyped-def]
     """z[…] = x[…] where a truth value holds, else y[…].
 
-    The words are those of `tape.jit.sweeps.sweep_steps.loop`: 0, the bytes of an element, where their number is, where
+    The words are those of `tape.jit.driving.sweep_steps.loop`: 0, the bytes of an element, where their number is, where
     the bytes from one to the next are, and where the truth values, x, y and z are.
     """
     item = get(step, 1)

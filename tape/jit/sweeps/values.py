@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..machine.address import get, load_u32, load_word
-from ..machine.jitting import inner
+from .address import get, load_u32, load_word
+from .jitting import inner
 from ..machine.object_layout import (
     ARRAY_DATA,
     ARRAY_DESCR,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..machine.address import get, load_byte, load_f32, load_f64, load_u32, load_word, put
-from ..machine.jitting import inner
+from .address import get, load_byte, load_f32, load_f64, load_u32, load_word, put
+from .jitting import inner
 
 BYTES, DOUBLE, SINGLE = range(3)
 """How numbers are compared: whole and true ones by their bytes; of the others 0.0 is not −0.0, and nan is nan."""

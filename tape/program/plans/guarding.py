@@ -120,7 +120,7 @@ class Guarding:
         if not values:
             return
         words = [word for block in blocks for word in self._words(*block)]
-        at = plan.call(plan.jit("sweeps.verified", "verify"), [Place(REFUSED, 0), len(blocks), *words])
+        at = plan.call(plan.jit("verified", "verify"), [Place(REFUSED, 0), len(blocks), *words])
         plan.guard_stop(at, GuardStep(values))
 
     def finish(self) -> None:

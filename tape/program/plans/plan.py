@@ -163,7 +163,7 @@ class Plan(Whereabouts):
             words: list[int | Place] = [len(layout.numbers)]
             for i, k in enumerate(layout.numbers):
                 words += (moved(numbers, i * item), self.value(k).place, item)
-            self.call(self.jit("sweeps.linked", "copy"), words)
+            self.call(self.jit("linked", "copy"), words)
         arrays: list[Place | int] = []
         for x in layout.arrays:
             if x.way is not None:
@@ -261,7 +261,7 @@ class Plan(Whereabouts):
         for k, start in members:
             source = self.flat(k)
             words += [Place(region, start * dtype.itemsize), source.place, source.spec.nbytes]
-        self.call(self.jit("sweeps.linked", "copy"), [len(members), *words])
+        self.call(self.jit("linked", "copy"), [len(members), *words])
         for i, found in enumerate(results):
             if isinstance(found, Result) and found.array < 0 and found.spec.dtype == dtype:
                 results[i] = found._replace(array=number)

@@ -67,7 +67,7 @@ class TileStamp(Stamp):
             source = plan.flat(k).place
             for offset in self._moved(value.place.offset).tolist():  # type: ignore[union-attr]
                 words += [value.place._replace(offset=offset), source, value.spec.nbytes]  # type: ignore[union-attr]
-        plan.call(plan.jit("sweeps.linked", "copy"), [len(words) // 3, *words])
+        plan.call(plan.jit("linked", "copy"), [len(words) // 3, *words])
 
     def _repeat(self, begin: int, turns: int) -> None:
         """The step of a piece whose words begin there."""
@@ -76,4 +76,4 @@ class TileStamp(Stamp):
         steps = [x for kernel, at in zip(body._kernels, body._offsets) for x in (kernel, plan.word(begin + at))]
         moves = [(at, int(strides[region - BROUGHT])) for at, region, _ in body._references if region >= BROUGHT]
         words = [x for at, stride in moves if stride for x in (plan.word(begin + at), stride)]
-        plan.call(plan.jit("sweeps.linked", "repeat"), [turns, len(steps) // 2, len(words) // 2, *steps, *words])
+        plan.call(plan.jit("linked", "repeat"), [turns, len(steps) // 2, len(words) // 2, *steps, *words])

@@ -122,7 +122,7 @@ class PlanWords:
     @cache
     def jit(module: str, function: str) -> tuple[Any, int]:
         """A kernel of `tape.jit`."""
-        found: tuple[Any, int] = opened("tape.jit.machine.portable").portable(module, function)
+        found: tuple[Any, int] = opened("tape.jit.sweeps.shipped").kernel(module, function)
         return found
 
     def _step(self, kernel: int, words: int) -> int:
@@ -143,7 +143,7 @@ class PlanWords:
 
     def strided(
         self, kernel: str, item: int | Place, z: Place | int, x: Place | int, axes: Sequence[Any],
-        room: str = "sweeps.strided", *more: int | Place,
+        room: str = "strided", *more: int | Place,
     ) -> int:  # fmt: skip
         """A step of `tape.jit.sweeps.strided`, or of another room there whose steps have the same words, and more."""
         rows = 1
@@ -154,11 +154,11 @@ class PlanWords:
 
     def copy(self, z: Place | int, x: Place | int, nbytes: int) -> None:
         """A step that copies bytes."""
-        self.call(self.jit("sweeps.linked", "copy"), [1, z, x, nbytes])
+        self.call(self.jit("linked", "copy"), [1, z, x, nbytes])
 
     def fill(self, z: PlanValue, pattern: int = 0) -> None:
         """A step that fills memory."""
-        self.call(self.jit("sweeps.strided", "fill"), [z.spec.nbytes, z.place, pattern])
+        self.call(self.jit("strided", "fill"), [z.spec.nbytes, z.place, pattern])
 
     def scratch(self, nbytes: int, spec: Any = None) -> PlanValue:
         """Memory for the steps of one record, to be given back after them."""
@@ -200,7 +200,7 @@ class PlanWords:
 
     def _link(self, first: int, references: np.ndarray) -> None:
         """Have the steps that link regions tell the words that refer to these."""
-        link = self.jit("sweeps.linked", "link")[1]
+        link = self.jit("linked", "link")[1]
         late: dict[int, list[int]] = {}
         for at, region, offset in references[references[:, 1] >= BROUGHT].tolist():
             late.setdefault(region, []).extend((first + at, offset))

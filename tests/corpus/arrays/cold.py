@@ -88,10 +88,10 @@ def _by_inputs(slopes: Any) -> np.ndarray:
 
 def main(programs: int, first: int, calls: int = 100, threads: int = 2) -> int:
     """Run programs in turns, each so often, in several threads; status 1 if one was wrong, 2 if it was not cold."""
-    if "numba" in sys.modules or jit_door.SWEEPS.is_open:
+    if "llvmlite.binding" in sys.modules or jit_door.SWEEPS.is_open:
         print("the process is not cold")
         return 2
-    jit_door.NUMBA = SOON
+    jit_door.LLVM = SOON
     for account in (jit_door.SWEEPS, jit_door.SCANS, jit_door.PLANS):
         account.load, account.compile, account.free = 0.0, SOON, 0.0
     found = [subject for seed in range(first, first + programs) for subject in subjects(seed)]

@@ -16,7 +16,7 @@ import tape
 from tape.autograd import grad
 from tape.backprop import backward
 from tape.base import jit_door
-from tape.base.jit_door import NUMBA, Account
+from tape.base.jit_door import LLVM, Account
 from tape.history import propagate
 from tape.jit.machine import kept
 from tape.recording import liveness
@@ -51,7 +51,7 @@ main(programs=4, first=2000, calls=30)
 
 
 def test_random_programs_are_right_while_jitted_code_arrives(tmp_path):
-    """Eagerly and compiled, in two threads: sweeps in Python, Numba's first import, the first plans, jitted sweeps."""
+    """Eagerly and compiled, in two threads: sweeps in Python, LLVM's first import, the first plans, jitted sweeps."""
     said = fresh(COLD, tmp_path)
     assert "times each: 0 wrong; sweep jitted, plans jitted" in said, said
 
@@ -99,16 +99,16 @@ def test_small_work_does_without_numba(work, tmp_path):
 
 def test_what_the_environment_says_is_done(warm):
     work = "(x * x).sum().backward()"
-    assert "numba" in heavy(work, warm, TAPE_JIT="1")
+    assert "llvmlite" in heavy(work, warm, TAPE_JIT="1")
     long = "y = x\nfor _ in range(60_000): y = y * 0.5\ny.sum().backward()"
-    assert "numba" not in heavy(long, warm, TAPE_JIT="0")
+    assert "llvmlite" not in heavy(long, warm, TAPE_JIT="0")
 
 
 SWITCH = """
 import sys, tape
 x = tape.tensor([0.5, 2.0], requires_grad=True)
 records, found = 0, []
-while "tape.jit.sweeps.run" not in sys.modules and records < {most}:
+while "tape.jit.driving.run" not in sys.modules and records < {most}:
     y = x
     for _ in range(500): y = y * 0.5 + x
     y = y.sum()
@@ -128,7 +128,7 @@ def switched(warm):
 def test_the_jitted_sweep_comes_when_it_pays(switched):
     """At the same record each time; the code is not loaded before so much was done as that costs."""
     first, second = switched
-    price = (NUMBA + jit_door.SWEEPS.load) / propagate.PER_RECORD
+    price = (LLVM + jit_door.SWEEPS.load) / propagate.PER_RECORD
     assert first == second
     assert 0.9 * price <= first <= 1.1 * price + 1001
 
@@ -141,11 +141,11 @@ def test_what_must_be_compiled_costs_more(tmp_path, switched):
 def test_one_long_list_is_swept_jitted_at_once(warm):
     """Before the first rule is run, as the length of the list says what is to come."""
     long = "y = x\nfor _ in range(100_000): y = y * 0.5 + x\ny.sum().backward()"
-    assert "numba" in heavy(long, warm)
+    assert "llvmlite" in heavy(long, warm)
 
 
 def test_a_note_says_what_is_compiled(tmp_path, warm):
-    """By processes that use it, where Numba has a place for it; a damaged note is none."""
+    """By processes that use it; a damaged note is none."""
     names = {p.name for p in (warm / "kernels").iterdir()}
     (note,) = [name for name in names if not (warm / "kernels" / name).read_bytes()[32:]]
     (tmp_path / "kernels").mkdir()
@@ -175,10 +175,10 @@ work(100)
 in_child(100)
 in_child(900)
 in_child(60_000)
-print("tape.jit.sweeps.run" in sys.modules)
+print("tape.jit.driving.run" in sys.modules)
 work(60_000)
 in_child(60_000)
-print("tape.jit.sweeps.run" in sys.modules)
+print("tape.jit.driving.run" in sys.modules)
 """
 
 
@@ -205,7 +205,7 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-print(wrong, "tape.jit.sweeps.run" in sys.modules)
+print(wrong, "tape.jit.driving.run" in sys.modules)
 """
 
 
@@ -301,10 +301,10 @@ def test_a_sweep_goes_over_between_two_backwards(undecided, monkeypatch):
 
 
 def test_every_sweep_goes_through_all_rows_before_anything_is_on_disk(undecided, monkeypatch):
-    """How much may be done without importing Numba is asked first, and then how much without compiling."""
-    monkeypatch.setattr(jit_door, "NUMBA", 0.02)
+    """How much may be done without importing LLVM is asked first, and then how much without compiling."""
+    monkeypatch.setattr(jit_door, "LLVM", 0.02)
     monkeypatch.setattr(kept, "is_kept", lambda name: False)
-    monkeypatch.delitem(sys.modules, "numba", raising=False)
+    monkeypatch.delitem(sys.modules, "llvmlite.binding", raising=False)
     rented = Account("of a test", 0.013, 1.0)
     monkeypatch.setattr(backward, "SWEEPS", rented)
     x = tape.tensor(np.linspace(0.5, 2.0, 5), requires_grad=True)

@@ -12,8 +12,7 @@ from hypothesis import given, strategies as st
 import tape
 from tape.autograd import grad
 from tape.base.jit_door import Account
-from tape.jit.emission import grouping, repeats, rule_rows, shorten
-from tape.jit.machine import gradual
+from tape.jit.passes import gradual, grouping, repeats, rule_rows, shorten
 
 
 def columns(rng, rows):
@@ -42,7 +41,7 @@ def test_passes_do_the_same_as_python_and_jitted(rows, seed):
 def alike(each, columns):
     """What a pass gives, which is the same in Python and jitted, as are the columns that it writes."""
     mine, theirs = ([c.copy() if isinstance(c, np.ndarray) else c for c in columns] for _ in range(2))
-    each.jitted = each.jitted or gradual.jit(each.plain)
+    each.jitted = each.jitted or each.jit()
     found = each.in_python(*mine)
     assert each.jitted(*theirs) == found
     for i in each.written:
@@ -110,7 +109,7 @@ def test_windows_that_came_before(code, window):
 
 
 def test_a_pass_goes_over_and_warns_of_nothing(undecided):
-    @gradual.writing("out")
+    @gradual.over("l", "out")
     def sums(out):
         for k in range(1, len(out)):
             out[k] += out[k - 1]
@@ -128,7 +127,7 @@ def test_a_pass_goes_over_and_warns_of_nothing(undecided):
 
 
 def test_threads_that_meet_at_a_pass(undecided):
-    @gradual.writing("out")
+    @gradual.over("l", "out")
     def double(out):
         for k in range(len(out)):
             out[k] *= 2
@@ -158,8 +157,8 @@ def test_processes_that_use_a_pass_a_little_have_it_compiled_together(undecided,
     deferred = []
     while not deferred or deferred[-1]:
         assert len(deferred) < 9
-        each = Account("of a test", 0.1, 2.0, portable=True)  # as another process has it
+        each = Account("of a test", 0.1, 2.0)  # as another process has it
         deferred.append(each.defers(0.5))
-    assert len(deferred) in (4, 5)  # Numba may have to be imported
+    assert len(deferred) in (4, 5)  # LLVM may have to be imported
     each.settle()
-    assert Account("of a test", 0.1, 2.0, portable=True).left(0.5) == 0.1
+    assert Account("of a test", 0.1, 2.0).left(0.5) == 0.1

@@ -72,7 +72,7 @@ class ContractSteps(StepMemory):
             if not multiply(self.plan, dtype, (m, inner[0][0], n), moved(z_at, 0), *one, z_row=z_row):
                 raise NoStep(subscripts)
             if chain:
-                kernel = self.plan.jit("sweeps.outer_sums", f"by_chain_{SUFFIXES[dtype]}")
+                kernel = self.plan.jit("outer_sums", f"by_chain_{SUFFIXES[dtype]}")
                 (x_at, x_steps), (y_at, y_steps) = one
                 words = [m, inner[0][0], n, z_at, z_row, x_at, *x_steps, y_at, *y_steps, int(turned)]
                 self.plan.call(kernel, words)
@@ -109,7 +109,7 @@ class ContractSteps(StepMemory):
         left, right = self._rows(us, rows, shape[0]), self._rows(vs, columns, shape[1])
         z = self._by_boxes(left, right, rows, columns)
         if any(len(r) < shape[0] for r in rows) or any(len(r) < shape[1] for r in columns):
-            kernel = self.plan.jit("sweeps.outer_sums", f"again_{SUFFIXES[z.spec.dtype]}")
+            kernel = self.plan.jit("outer_sums", f"again_{SUFFIXES[z.spec.dtype]}")
             words = [n for pair in zip(rows, columns) for r in pair for n in (r.start, r.stop, r.step)]
             self.plan.call(kernel, [len(places), *shape, z.place, left.place, right.place, *words])
         return z
@@ -144,7 +144,7 @@ class ContractSteps(StepMemory):
         left = (whole and side_by_side(vs)) or self._rows(vs, ranges, rows)
         z = self.contract("ki,ij->kj", left, x)
         if not whole:
-            kernel = self.plan.jit("sweeps.outer_sums", f"by_vectors_{SUFFIXES[z.spec.dtype]}")
+            kernel = self.plan.jit("outer_sums", f"by_vectors_{SUFFIXES[z.spec.dtype]}")
             words = [n for r in ranges for n in (r.start, r.stop)]
             self.plan.call(kernel, [len(vs), rows, columns, z.place, left.place, x.place, *x.strides, *words])
         return z

@@ -114,7 +114,7 @@ def multiply(
             return True
     (x_at, (x_row, x_column)), (y_at, (y_row, y_column)) = x, y
     plan.call(
-        plan.jit("sweeps.small_products", f"product_{SUFFIXES[dtype]}"),
+        plan.jit("small_products", f"product_{SUFFIXES[dtype]}"),
         [0, rows, z, STORE, x_at, x_row, x_column, y_at, y_row, y_column, inner, columns],
     )
     return True
@@ -188,7 +188,7 @@ def _anywhere(plan: Any, record: Any) -> bool:
     if x.spec.dtype != np.bool_ or record.result.dtype != np.bool_:
         return False
     z = plan.make(record.row)
-    plan.call(plan.jit("sweeps.strided", "somewhere"), [x.spec.size, z.place, x.place])
+    plan.call(plan.jit("strided", "somewhere"), [x.spec.size, z.place, x.place])
     return True
 
 
@@ -228,7 +228,7 @@ class SystemSteps(LoopSteps):
         a, z = self.copy(self._stacked(x, stack)), self.copy(self._stacked(right, stack))
         columns = right.spec.shape[-1]
         words: list[Any] = [math.prod(stack), n, columns, a.place, z.place, Place(REFUSED, 0)]
-        self.check(self.plan.call(self.plan.jit("sweeps.small_systems", "solve"), words))
+        self.check(self.plan.call(self.plan.jit("small_systems", "solve"), words))
         return view(z, axes(z)[:-1]) if vector else z
 
     def _unit(self, n: int, dtype: np.dtype[Any]) -> PlanValue:
@@ -259,7 +259,7 @@ class SystemSteps(LoopSteps):
             edge = min(max(row % rows + k + lower, 0), columns)
             n, first = (edge, row * columns) if lower else (columns - edge, row * columns + edge)
             words += [z.moved(item * first), x.moved(item * first), item * n] if n else []
-        self.plan.call(self.plan.jit("sweeps.linked", "copy"), [len(words) // 3, *words])
+        self.plan.call(self.plan.jit("linked", "copy"), [len(words) // 3, *words])
         return z
 
     def triangular(self, x: PlanValue, y: PlanValue, upper: bool, left: bool, unit: bool) -> PlanValue:
@@ -291,7 +291,7 @@ class SystemSteps(LoopSteps):
             if not unit:
                 words: list[Any] = [n, matrix, item * (n + 1), Place(REFUSED, 0)]
                 kernel = f"check_diagonal_{SUFFIXES[dtype]}"
-                self.check(self.plan.call(self.plan.jit("sweeps.small_systems", kernel), words))
+                self.check(self.plan.call(self.plan.jit("small_systems", kernel), words))
             if vector:
                 call_library(self.plan, LETTERS[dtype] + "trsv", [*at[:4], matrix, at[4], right, at[5]])
             else:

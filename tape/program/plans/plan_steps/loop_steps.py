@@ -30,7 +30,7 @@ class LoopCall(NamedTuple):
     """How a loop is called.
 
     Attributes:
-        kernel: of `tape.jit.sweeps.sweep_steps.loop`, or one whose words are the same.
+        kernel: of `tape.jit.driving.sweep_steps.loop`, or one whose words are the same.
         words: those before the addresses of the values.
         made: what it gives.
         copied: of the values that are copied first the number, the shape and strides by which they are read.
@@ -144,7 +144,7 @@ class LoopSteps(StepMemory):
         every = [*given, *results]
         lengths = [known[n] for n in dict.fromkeys(n for names in every for n in names)]
         told = [] if flags is None else [*flags, Place(REFUSED, 0)]
-        kernel = opened("tape.jit.sweeps.sweep_steps").loop(len(every), checked)
+        kernel = opened("tape.jit.driving.sweep_steps").loop(len(every), checked)
         lies = [(x.spec, x.strides) for x in operands] + [(z, row_major(z.shape, z.dtype.itemsize)) for z in made]
         return self._loop_call(kernel, loop, made, stack, lies, [len(names) for names in every], lengths, told)
 
@@ -190,7 +190,7 @@ class LoopSteps(StepMemory):
         dtype = self.result.dtype
         operands = [self.convert(v, np.dtype(d)) for v, d in ((condition, np.bool_), (x, dtype), (y, dtype))]
         z = self.new(spec(np.broadcast_shapes(*(v.spec.shape for v in operands)), dtype))
-        kernel, values = self.plan.jit("sweeps.strided", "choose"), [*operands, z]
+        kernel, values = self.plan.jit("strided", "choose"), [*operands, z]
         lies = [(v.spec, v.strides) for v in values]
         self._through(self._loop_call(kernel, (0, dtype.itemsize), (), z.spec.shape, lies, [0] * 4), values)
         return z

@@ -282,7 +282,7 @@ def _move(plan: Any, record: Any, moves: Moves, ways: Sequence[list[CopyAxis] | 
             plan.strided("place", item, at, start, axes)
             continue
         tables = [plan.pin(k) for k in (to, source)]
-        plan.call(plan.jit("sweeps.linked", "move"), [len(to), item, z.place, x.place, *tables])
+        plan.call(plan.jit("linked", "move"), [len(to), item, z.place, x.place, *tables])
     s.end()
     return True
 
@@ -291,7 +291,7 @@ def _sum(plan: Any, record: Any, sums: Sums) -> bool:
     """Numbers added up from places in a table."""
     x = plan.flat(record.needs[0])
     z, dtype = plan.make(record.row), record.result.dtype
-    kernel = plan.jit("sweeps.linked", f"sum_{SUFFIXES[dtype]}")
+    kernel = plan.jit("linked", f"sum_{SUFFIXES[dtype]}")
     tables = [plan.pin(a) for a in (sums.first, sums.places)]
     plan.call(kernel, [record.result.size, z.place, x.place, *tables, sums.n, int(sums.from_zero)])
     return True

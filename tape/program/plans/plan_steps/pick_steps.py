@@ -115,7 +115,7 @@ class PickSteps(StepMemory):
             words += [numbers.place, n, stride, 0]
         for axis in walk:
             words += [0, *axis]
-        made = self.plan.call(self.plan.jit("sweeps.picking", kernel), words)
+        made = self.plan.call(self.plan.jit("picking", kernel), words)
         if not all(self._in_range(numbers, n) for numbers, _, n, _ in chosen.arrays):
             self.check(made)
 

@@ -17,7 +17,7 @@ SUFFIXES = {
     np.dtype(np.float64): "f64", np.dtype(np.float32): "f32",
     np.dtype(np.complex128): "c128", np.dtype(np.complex64): "c64",
 }  # fmt: skip
-"""How the names of kernels end that compute with numbers of a dtype (see `tape.jit.machine.numbers`)."""
+"""How the names of kernels end that compute with numbers of a dtype (see `tape.jit.sweeps.numbers`)."""
 CANARY = 64
 """Bytes that nobody may write to, behind each piece of memory, where that is checked."""
 

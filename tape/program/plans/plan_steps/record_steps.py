@@ -27,7 +27,7 @@ MOST_IN_ORDER = 1 << 16
 """So are those with more that are put in order, or gone through for extremes: NumPy's ways are quicker there."""
 SOME, DRAWERS = 16, 4
 """An array of so many numbers or more gets so many drawers for each, if as many keys are looked for in it."""
-ROOM = "sweeps.ordering"
+ROOM = "ordering"
 EACH_ALONE = np.lib.NumpyVersion(np.__version__) >= "2.5.0"
 """Whether NumPy looks for each key by itself; in an array in no order it finds other places than before, then."""
 

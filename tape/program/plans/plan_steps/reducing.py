@@ -73,7 +73,7 @@ def loop_of(function: np.ufunc, dtype: np.dtype[Any]) -> Any:
 def fold(plan: Any, loop: Any, item: int, z: Place | int, x: Place | int, axes: Sequence[CopyAxis]) -> None:
     """A step that joins elements of x to places of z by a loop."""
     n, z_step, x_step = axes[0]
-    plan.strided("fold", item, z, x, axes, "sweeps.running", *loop, 0, 0, 0, n, z_step, x_step, z_step)
+    plan.strided("fold", item, z, x, axes, "running", *loop, 0, 0, 0, n, z_step, x_step, z_step)
 
 
 def begin_of(function: np.ufunc, dtype: np.dtype[Any]) -> Any:
@@ -108,6 +108,6 @@ def _running(plan: Any, record: Any, x: PlanValue, kernel: str) -> bool:
         z.place,
         x.place,
         [CopyAxis(*along), *around],
-        room="sweeps.running",
+        room="running",
     )
     return True

@@ -243,4 +243,4 @@ def _convert(plan: Any, z: PlanValue, x: PlanValue) -> None:
         return
     kernel = KERNELS[z.spec.dtype, x.spec.dtype]
     axes = axes_of(z.spec.shape, z.strides, x.strides)
-    plan.strided(kernel, z.spec.dtype.itemsize, z.place, x.place, axes, room="sweeps.astype")
+    plan.strided(kernel, z.spec.dtype.itemsize, z.place, x.place, axes, room="astype")

@@ -6,7 +6,7 @@ for the address: it comes from a layout that `tape.jit.machine.object_layout` ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,12 +104,9 @@ def put(typingctx, table, word, value):  # type: ignore[no-untyped-def]
     return types.void(types.int64, types.int64, types.int64), codegen
 
 
-def column_reader(kinds: str) -> Callable[[int], Any]:
-    """The columns and numbers that the words of a step stand for (see `tape.jit.machine.gradual`).
-
-    `kinds` has the character of each column's dtype, and a dot for a whole number.
-    """
-    given = [types.int64 if k == "." else types.Array(from_dtype(np.dtype(k)), 1, "C") for k in kinds]
+def column_reader(dtypes: Sequence[np.dtype[Any] | None]) -> Callable[[int], Any]:
+    """The columns of these dtypes that the words of a step stand for, and whole numbers where there is None."""
+    given = [types.int64 if dtype is None else types.Array(from_dtype(dtype), 1, "C") for dtype in dtypes]
 
     @intrinsic
     def read(typingctx, step):  # type: ignore[no-untyped-def]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..machine.gradual import inner, writing
+from .gradual import inner, over
 
 G, X, Y, W, Z = -1, -2, -3, -4, -5
 """What an operand in a rule may be, beside an earlier record of the rule (0 and up) and a constant."""
@@ -11,7 +11,7 @@ FIRST_CONSTANT = -10
 WORDS = 4  # of a record in a rule: opcode, three operands
 
 
-@writing("leads")
+@over("lll???", "leads")
 def leading(code, first, args, differentiable, stopped, leads):  # type: ignore[no-untyped-def]
     """Extend ``leads``, set for the targets, to all records that lead to one of them."""
     for k in range(len(code)):
@@ -20,7 +20,7 @@ def leading(code, first, args, differentiable, stopped, leads):  # type: ignore[
                 leads[k] = leads[k] or leads[args[j]]
 
 
-@writing("reached")
+@over("lll????", "reached")
 def consumed(code, first, args, differentiable, stopped, leads, reached):  # type: ignore[no-untyped-def]
     """Extend ``reached``, set for the roots, to the records whose rules a sweep runs, and unset it for all others."""
     for k in range(len(code) - 1, -1, -1):
@@ -32,7 +32,7 @@ def consumed(code, first, args, differentiable, stopped, leads, reached):  # typ
                         reached[args[j]] = reached[k] = True
 
 
-@writing("simple")
+@over("llll??..?", "simple")
 def find_simple(code, first, args, spec, number, rules, this, truth, simple):  # type: ignore[no-untyped-def]
     """Set ``simple`` for the records of spec `this` whose operands have it too, or are truth values or numbers."""
     for k in range(len(code)):
@@ -64,7 +64,7 @@ def resolve(ref, g, x, y, w, z, base, constants):  # type: ignore[no-untyped-def
     return -1
 
 
-@writing("bars", "out", "origin")
+@over("..lll??l.lllll.ll", "bars", "out", "origin")
 def reverse(  # type: ignore[no-untyped-def]
     start, stop, code, begin, args, simple, leads, bars, add, first, length, result, rules, constants, next_row,
     out, origin,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..machine.gradual import writing
+from .gradual import over
 
 GIVEN, ALONE, LANE, ELEMENT, TOTAL, PACK = range(6)
 """What a record is: an input or constant; a step of its own; part of a kernel; a number that a kernel reads out
@@ -12,7 +12,7 @@ FLOAT64, FLOAT32, TRUTH, WHOLE, OTHER = range(5)
 """Kinds of element; whole numbers are those of 64 bits."""
 
 
-@writing("role", "family")
+@over("llllll????llllll", "role", "family")
 def classify(  # type: ignore[no-untyped-def]
     code, first, args, spec, shape, kind, single, plain, by_rows, whole, lane, gives, takes, part, role, family
 ):
@@ -87,7 +87,7 @@ def classify(  # type: ignore[no-untyped-def]
                 family[k] = 2 * shape[spec[args[start]]] + made
 
 
-@writing("stage")
+@over("llllll", "stage")
 def stages(code, first, args, role, family, stage):  # type: ignore[no-untyped-def]
     """Find when each record runs: after what it needs, together with its kernel's others where it can."""
     last = 0
@@ -109,7 +109,7 @@ def stages(code, first, args, role, family, stage):  # type: ignore[no-untyped-d
     return last
 
 
-@writing("stage")
+@over("lllll?lll", "stage")
 def postpone(first, args, outputs, role, family, several, latest, needed, stage):  # type: ignore[no-untyped-def]
     """Let kernels of arrays compute what only later kernels read in these, where that takes no more memory.
 
@@ -143,7 +143,7 @@ def postpone(first, args, outputs, role, family, several, latest, needed, stage)
                 needed[x] = stage[k]
 
 
-@writing("escapes")
+@over("lllll?", "escapes")
 def escaping(first, args, outputs, group, role, escapes):  # type: ignore[no-untyped-def]
     """Find the records whose results something outside of their kernel needs in memory."""
     for k in outputs:
@@ -157,7 +157,7 @@ def escaping(first, args, outputs, group, role, escapes):  # type: ignore[no-unt
                 escapes[x] = True
 
 
-@writing("inner", "outside", "operands", "targets", "values", "counts")
+@over("llllll?lllllll", "inner", "outside", "operands", "targets", "values", "counts")
 def localise(  # type: ignore[no-untyped-def]
     members, ends, first, args, role, group, escapes, place, inner, outside, operands, targets, values, counts
 ):
@@ -212,7 +212,7 @@ def localise(  # type: ignore[no-untyped-def]
         counts[4 * number + 3] = said
 
 
-@writing("place", "out")
+@over("ll.?llli", "place", "out")
 def instructions(numbers, operands, given, keep, place, last, free, out):  # type: ignore[no-untyped-def]
     """Write the instructions of a kernel's rows; a result goes where nothing is needed any more.
 

@@ -21,21 +21,18 @@ from ...base.spec import KINDS, TABLE, Spec
 from ...base.tensor import Tensor
 from ...history.hooks import WATCHERS, Steps, watched_rules, watched_steps
 from ...recording.wengert import WengertList, current
-from .broadcast import cut
 from ..emission.kernels import KERNELS
-from .lower import abandon, finish, lower
-from .mark import mark
-from .small_matrices import lower_product
-from .mark import last_readers
-from .slots import adopt, begin, find_leaf
+from ..sweeps.shipped import entry
+from .last_readers import last_readers
 from ..machine.state import (
     ABSENT, ADDRESS, CAPACITY, COUNT, DONE, DROPPED, FREE_SLOT, FRESH, FULL, GO, KERNEL_TABLE, LEADS, LEAF,
     MATRICES, MEMORY, NEXT, OP_COUNT, OP_TABLE, OTHER, PENDING, POSITION, RELEASED, REQUEST, RUNS, SHAPES, SLOTS,
-    SOURCE, SPEC_TABLE, STEPS, STOP, STOPS, TARGETED, VISITED,
+    SOURCE, SPEC_TABLE, STEP_BYTES, STEPS, STOP, STOPS, TARGETED, VISITED,
 )  # fmt: skip
-from .sweep import STEP_BYTES, reverse_sweep
 from ..machine.workspace import IDLE, Workspace, address_of
 
+begin, lower, reverse_sweep = entry("slots", "begin", 5), entry("lower", "lower", 1), entry("sweep", "reverse_sweep", 2)
+adopt, find_leaf, finish = entry("slots", "adopt", 6), entry("slots", "find_leaf", 2), entry("lower", "finish", 1)
 NO_FLAGS = np.zeros(0, dtype=np.int64)
 FEW = 64  # hooks that are found one by one
 Early = Callable[[Tensor, list[Any]], Any]
@@ -156,7 +153,7 @@ class SweepRun:
         for position in roots.values():
             self.flags[position] |= VISITED
         state[PENDING] = len(roots)
-        mark(self.work.address)
+        entry("mark", "mark", 1)(self.work.address)
         state[PENDING] = 0
         if self.early:
             self.readers = last_readers(self.work, hooked_leaves())
@@ -210,11 +207,11 @@ class SweepRun:
         elif status == CAPACITY:
             work.grow_slots()
         elif status == SHAPES:
-            if not cut(work.address):
+            if not entry("broadcast", "cut", 1)(work.address):
                 self.run_steps()
                 self.stop()
         elif status == MATRICES:
-            if (hindrance := lower_product(work.address)) != GO:
+            if (hindrance := entry("small_matrices", "lower_product", 1)(work.address)) != GO:
                 self.run_steps()
                 self.serve(hindrance)
         elif status == RELEASED:
@@ -294,7 +291,7 @@ class SweepRun:
                 if chain and chain.surrounds() and current().task.passing:
                     g = self.array(slot, row[SPEC]).copy()
                     pass_by(chain, counts_of(row), row, g if row[SPEC] is None else g[()], False)
-                abandon(work.address)
+                entry("lower", "abandon", 1)(work.address)
                 self.run_steps()
                 return
             if position not in self.readers and not (chain and chain.surrounds()):

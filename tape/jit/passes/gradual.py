@@ -1,8 +1,8 @@
 """Passes over columns: functions of arrays that run as Python, and jitted once that pays.
 
-Over the few records of a small program a pass takes a millisecond as it stands, and Numba would take half a second to
-compile it.  Each has an account of its own (`tape.base.jit_door`).  Once on disk, its machine code is loaded without
-Numba, as that of steps is (`tape.jit.machine.portable`).
+Over the few records of a small program a pass takes a millisecond as it stands, and LLVM takes a tenth of a second to
+compile it.  Each has an account of its own (`tape.base.jit_door`).  Its machine code comes and lies on disk as that of
+steps does (`tape.jit.sweeps.shipped`).
 
 A pass reads and writes single words of columns with one axis, so Python runs it on lists, four times as fast as on
 arrays.  It allocates nothing and takes nothing else of NumPy's: what it needs room for comes as a column, and Numba
@@ -14,21 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial, update_wrapper
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ...base.jit_door import Account, tell_unusable
 from ...base.rooms import Room
-from ...base.undisturbed import undisturbed
-from .frames import KERNEL, address_of
+from ..machine.frames import KERNEL, address_of
 
 PER_WORD = 1e-7
 """Seconds that a pass in Python takes for each word of its columns."""
-LOAD, COMPILE = 0.01, 0.5
+LOAD, COMPILE = 0.01, 0.1
 
-_compiled, _portable = Room("tape.jit.machine.jitting"), Room("tape.jit.machine.portable")
+DTYPES: dict[str, np.dtype[Any]] = {
+    "l": np.dtype(np.int64), "i": np.dtype(np.int32), "?": np.dtype(np.bool_), "d": np.dtype(np.float64),
+}  # fmt: skip
+
+_jitting, _shipped = Room("tape.jit.sweeps.jitting"), Room("tape.jit.sweeps.shipped")
 
 
 class Pass:
@@ -36,6 +38,7 @@ class Pass:
 
     Args:
         function: what it computes; its result is a number or None.
+        kinds: the character of each column's dtype (``l`` is int64 everywhere), and a dot for a whole number.
         writes: the names of the columns that hold results; what else it changes nobody reads afterwards.
 
     Attributes:
@@ -44,10 +47,11 @@ class Pass:
         written: the positions of the columns that hold results.
     """
 
-    def __init__(self, function: Callable[..., Any], writes: tuple[str, ...]):
+    def __init__(self, function: Callable[..., Any], kinds: str, writes: tuple[str, ...]):
         self.plain: Any = function
+        self.kinds = kinds
         self.jitted: Any = None
-        self.account = Account(f"{function.__module__}.{function.__qualname__}", LOAD, COMPILE, portable=True)
+        self.account = Account(f"{function.__module__}.{function.__qualname__}", LOAD, COMPILE)
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
         self.written = tuple(map(names.index, writes))
         update_wrapper(self, function)
@@ -56,7 +60,7 @@ class Pass:
         if self.jitted is None:
             if self.account.defers(PER_WORD * sum(map(np.size, columns))):
                 return self.in_python(*columns)
-            self.jitted = jit(self.plain)
+            self.jitted = self.jit()
         try:
             found = self.jitted(*columns)
         except (ImportError, AttributeError) as error:
@@ -67,6 +71,10 @@ class Pass:
             self.account.settle()
         return found
 
+    def jit(self) -> JittedPass:
+        """The same as machine code."""
+        return JittedPass(self)
+
     def in_python(self, *columns: Any) -> Any:
         """The function as it is written, on lists."""
         lists = [c.tolist() if isinstance(c, np.ndarray) else c for c in columns]
@@ -76,9 +84,9 @@ class Pass:
         return found
 
 
-def writing(*names: str) -> Callable[[Callable[..., Any]], Pass]:
-    """Make a pass of a function with its results in the columns of these names."""
-    return partial(Pass, writes=names)
+def over(kinds: str, *writes: str) -> Callable[[Callable[..., Any]], Pass]:
+    """Make a pass of a function of such columns, with its results in those of these names."""
+    return partial(Pass, kinds=kinds, writes=writes)
 
 
 def inner(function: Callable[..., Any]) -> Any:
@@ -88,55 +96,38 @@ def inner(function: Callable[..., Any]) -> Any:
 
 
 class JittedPass:
-    """A pass as machine code: one kernel for each way in which its columns have dtypes.
+    """A pass as machine code.
 
-    Args:
-        function: the pass as it is written.
+    Columns that lie otherwise, or have other dtypes, are copied, and what was written copied back.
     """
 
-    def __init__(self, function: FunctionType):
-        self.function = function
-        self._kernels: dict[str, tuple[Any, Any]] = {}
+    def __init__(self, given: Pass):
+        self.name = f"passes.{given.plain.__module__.rpartition('.')[2]}.{given.plain.__qualname__}"
+        self.dtypes = [None if kind == "." else DTYPES[kind] for kind in given.kinds]
+        self.kept, address = _shipped.fetched(self.name, lambda: text_of(given))
+        self.kernel = KERNEL(address)
 
     def __call__(self, *columns: Any) -> int | None:
         fields: list[int] = []
-        kinds, copied = "", []
-        for c in columns:
-            if not isinstance(c, np.ndarray):
-                kinds += "."
+        copied = []
+        for c, dtype in zip(columns, self.dtypes, strict=True):
+            if dtype is None:
                 fields += int(c), 0
                 continue
-            given = c if c.flags.c_contiguous else np.ascontiguousarray(c)
+            given = c if c.dtype == dtype and c.flags.c_contiguous else np.ascontiguousarray(c, dtype)
             if given is not c:
                 copied.append((given, c))
-            kinds += c.dtype.char
             fields += address_of(given), c.size
-        if kinds not in self._kernels:
-            self._kernels[kinds] = undisturbed(lambda: self._kernel(kinds))
         words = np.array([*fields, 0, 0], dtype=np.int64)
-        self._kernels[kinds][1](address_of(words))
+        self.kernel(address_of(words))
         for given, theirs in copied:
             if theirs.flags.writeable:
                 theirs[:] = given
         return words.item(-2) if words.item(-1) else None
 
-    def _kernel(self, kinds: str) -> tuple[Any, Any]:
-        """What keeps machine code for columns of those dtypes loaded, and the code."""
-        code = self.function.__code__
-        facts = "pass", self.function.__module__, self.function.__qualname__, code.co_code.hex(), kinds
-        kept, address = _portable.fetched(facts, lambda: _portable.text_of(self._typed(kinds), memory=False))
-        return kept, KERNEL(address)
 
-    def _typed(self, kinds: str) -> Any:
-        """The pass as a kernel for Numba, in a copy of its module's names where inner functions are jitted too."""
-        given = self.function.__globals__
-        names = dict(given)
-        for name, value in given.items():
-            if type(value) is FunctionType and "inner" in value.__dict__:
-                names[name] = _compiled.without_memory(FunctionType(value.__code__, names, name))
-        return _compiled.pass_of(FunctionType(self.function.__code__, names, self.function.__name__), kinds)
-
-
-def jit(function: Any) -> JittedPass:
-    """A pass, jitted when it is called with columns of some dtypes."""
-    return JittedPass(function)
+def text_of(given: Pass) -> str:
+    """The LLVM code of a pass, by Numba."""
+    dtypes = [None if kind == "." else DTYPES[kind] for kind in given.kinds]
+    text: str = _jitting.text_of(_jitting.pass_of(given.plain, dtypes))
+    return text

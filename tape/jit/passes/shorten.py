@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..machine.gradual import inner, writing
+from .gradual import inner, over
 
 HALF, LOW = 32, (1 << 32) - 1
 """A word of `merge`'s table holds a record in its lower half, and in the upper one its hash."""
@@ -12,7 +12,7 @@ HASH, SPREAD = (1 << 31) - 1, 0x4F1BBCDD
 """The bits of a hash, and what spreads them: a product of the two is less than 2⁶²."""
 
 
-@writing("needed")
+@over("lll?", "needed")
 def mark_needed(first, args, outputs, needed):  # type: ignore[no-untyped-def]
     """Set ``needed`` for every record that an output depends on."""
     for k in outputs:
@@ -23,7 +23,7 @@ def mark_needed(first, args, outputs, needed):  # type: ignore[no-untyped-def]
                 needed[args[j]] = True
 
 
-@writing("fixed")
+@over("lll?", "fixed")
 def mark_constant(code, first, args, fixed):  # type: ignore[no-untyped-def]
     """Extend ``fixed``, set for constant rows, to every record that depends on nothing else."""
     for k in range(len(code)):
@@ -38,7 +38,7 @@ MOVE, SUM, PRODUCT, POWER = range(4)
 """How large the result of an op may be, by its operands: see `bound`."""
 
 
-@writing("degree", "factor")
+@over("lllldddd", "degree", "factor")
 def bound(code, first, args, how, size, power, degree, factor):  # type: ignore[no-untyped-def]
     """Find for every record d and c such that of inputs that are at most t ≥ 1 it is at most c·tᵈ.
 
@@ -97,7 +97,7 @@ def decided(args, number, decides, op, start, end):  # type: ignore[no-untyped-d
     return -1
 
 
-@writing("args", "place")
+@over("lllll??dddl???lll", "args", "place")
 def merge(  # type: ignore[no-untyped-def]
     code, first, args, param, spec, real, signed, number, left, right, kept, twice, repeats, spreads, decides, place,
     table,

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..machine.gradual import inner, writing
+from .gradual import inner, over
 
 START, PERIOD, COUNT, UNIT, FIELDS = range(5)
 """Words of a loop: its first row, the length of its body, how often it comes, and what repeats within the body."""
@@ -86,7 +86,7 @@ def _powers(bits: int) -> tuple[np.ndarray, ...]:
     return tuple(np.cumprod(np.full(1 << bits, f, dtype=np.uint64)) for f in (FACTOR, INVERSE))
 
 
-@writing("taken", "found")
+@over("llll..?lll.", "taken", "found")
 def find_loops(  # type: ignore[no-untyped-def]
     code, before, operands, kinds, given, window, taken, runs, cuts, found, loops
 ):

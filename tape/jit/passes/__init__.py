@@ -1,0 +1,1 @@
+"""Passes over the columns of a recorded program, as Python or as machine code."""
