@@ -17,15 +17,15 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from .jit import passes, sweeps
+from .jit import column_passes, sweeps
+from .jit.column_passes.gradual import Pass, text_of
 from .jit.machine.kept import sources
-from .jit.passes.gradual import Pass, text_of
-from .jit.sweeps.shipped import ARCHIVE
+from .jit.machine.shipped import ARCHIVE
 
 
 def functions() -> Iterator[tuple[str, Callable[[], str]]]:
     """What is shipped, by name, with what gives its LLVM code: passes, and what is called with words."""
-    for name, module in modules(passes):
+    for name, module in modules(column_passes):
         for key, value in vars(module).items():
             if isinstance(value, Pass):
                 yield f"passes.{name}.{key}", partial(text_of, value)

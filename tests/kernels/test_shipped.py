@@ -13,9 +13,9 @@ from cold_processes import run
 
 import tape
 from tape import ship
+from tape.jit.machine import shipped
 from tape.jit.machine.frames import KERNEL, address_of
 from tape.jit.machine.kept import sources
-from tape.jit.sweeps import shipped
 
 CODE = ship.shipped_code()
 JIT = Path(tape.__file__).parent / "jit"
@@ -89,7 +89,7 @@ print("numba" in sys.modules)
 
 
 def test_it_does_the_same_as_what_numba_makes_here(tmp_path):
-    absent = "from pathlib import Path; import tape.jit.sweeps.shipped as s; s.ARCHIVE = Path('absent')"
+    absent = "from pathlib import Path; import tape.jit.machine.shipped as s; s.ARCHIVE = Path('absent')"
     ours, theirs = (run(SAME.format(before=b), tmp_path / b[:4]).splitlines() for b in ("", absent))
     assert ours == [theirs[0], "False"]
     assert theirs[1] == "True"

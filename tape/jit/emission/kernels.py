@@ -12,7 +12,7 @@ from ops.core.own import CHANGES
 
 from ...base.locks import new_lock
 from ..machine.machine_code import compile_kernel
-from ..sweeps.shipped import kernel
+from ..machine.shipped import kernel
 from ..machine.state import (
     AVERAGE, BLOCK, FIRST_OWN, LANES, MATRIX, MOTION, OP_WORDS, PRODUCT, PYTHON, SAME, SCALED, SPREAD,
 )  # fmt: skip

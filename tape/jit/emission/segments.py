@@ -1,7 +1,7 @@
 """Where the rows of a kernel are cut, and what goes from one piece to another.
 
 The time that LLVM takes grows faster than the length of a function, so a long run of rows is cut.
-Where the rows repeat themselves (`tape.jit.passes.repeats`) a piece is a loop, and only one iteration of
+Where the rows repeat themselves (`tape.jit.column_passes.repeats`) a piece is a loop, and only one iteration of
 it is compiled.  A value that is needed in another piece, or in another iteration, goes through a
 *slot* of the workspace.  The slots that an iteration writes follow one another, and so do the
 iterations; so an iteration finds what it reads at equal distances.  An iteration that does not,
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..passes import repeats
+from ..column_passes import repeats
 
 ROWS = 400
 """Rows of a function that is no loop."""

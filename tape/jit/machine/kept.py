@@ -19,7 +19,7 @@ HERE = Path(__file__).parents[1]
 @cache
 def sources() -> str:
     """A hash of every file that code for Numba is written in, or takes words from."""
-    files = [file for room in ("machine", "passes", "sweeps") for file in sorted((HERE / room).glob("*.py"))]
+    files = [file for room in ("column_passes", "machine", "sweeps") for file in sorted((HERE / room).glob("*.py"))]
     digest = hashlib.sha256()
     for file in [*files, HERE.parent / "base" / "row.py"]:
         digest.update(file.read_bytes().replace(b"\r\n", b"\n"))

@@ -176,8 +176,8 @@ def chosen(step, item):  # type: ignore[no-untyped-def]
 def choose(step):  # type: ignore[no-untyped-def]
     """z[…] = x[…] where a truth value holds, else y[…].
 
-    The words are those of `tape.jit.driving.sweep_steps.loop`: 0, the bytes of an element, where their number is, where
-    the bytes from one to the next are, and where the truth values, x, y and z are.
+    The words are those of `tape.jit.emission.sweep_steps.loop`: 0, the bytes of an element, where their number is,
+    where the bytes from one to the next are, and where the truth values, x, y and z are.
     """
     item = get(step, 1)
     if item == 16:

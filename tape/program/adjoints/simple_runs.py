@@ -45,7 +45,7 @@ class Runs:
 
     def __init__(self, trace: Trace, targets: set[int]):
         self.trace, self.targets = trace, targets
-        self.jitted: Any = opened("tape.jit.passes.rule_rows")
+        self.jitted: Any = opened("tape.jit.column_passes.rule_rows")
         self.rules = rules(len(OPS))
         self.window, self.first = Window(trace, min(targets)), min(targets)
         self.list: Listing = self.window.list

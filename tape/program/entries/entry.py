@@ -132,7 +132,7 @@ class _Way:
             w.store(value, w.known(block.address + plan.data + place.offset), 0, kind)
         w.store("0", w.known(block.address), WORD * REFUSED)
         self.alive += [block, plan, *self.returned.arrays.values()]
-        _, address = opened("tape.jit.driving.sweep_steps").sweep()
+        _, address = opened("tape.jit.emission.sweep_steps").sweep()
         steps = w.known(address_of(plan.steps))
         saved = None if self.busy is None else self._let_others_run()
         done = w.call(address, w.known(block.address), steps, "0", str(plan.count))

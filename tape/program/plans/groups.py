@@ -31,7 +31,7 @@ _KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 
 
 
 def _grouping() -> Any:
-    return opened("tape.jit.passes.grouping")
+    return opened("tape.jit.column_passes.grouping")
 
 
 def _segments() -> Any:

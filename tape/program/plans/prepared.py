@@ -111,7 +111,7 @@ class Interpreted:
     vectors = blocks = 1
 
     def __init__(self, layout: Layout):
-        interpreter, grouping = _jit("emission.interpreter"), _jit("passes.grouping")
+        interpreter, grouping = _jit("emission.interpreter"), _jit("column_passes.grouping")
         group, count = layout.group, len(OPS)
         self.engine, self.address = interpreter.interpreter(group.bits, count)
         self.header = interpreter.HEADER

@@ -83,7 +83,7 @@ class Sweeper:
 
     def __init__(self, replay: Replay):
         self.plan = plan = plan_of(replay)
-        _, address = opened("tape.jit.driving.sweep_steps").sweep()
+        _, address = opened("tape.jit.emission.sweep_steps").sweep()
         self.sweep = SWEEP(address)
         self.steps = address_of(plan.steps)
         self.constants = dict(replay.constants)

@@ -122,7 +122,7 @@ class PlanWords:
     @cache
     def jit(module: str, function: str) -> tuple[Any, int]:
         """A kernel of `tape.jit`."""
-        found: tuple[Any, int] = opened("tape.jit.sweeps.shipped").kernel(module, function)
+        found: tuple[Any, int] = opened("tape.jit.machine.shipped").kernel(module, function)
         return found
 
     def _step(self, kernel: int, words: int) -> int:

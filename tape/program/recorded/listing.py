@@ -164,7 +164,7 @@ def needed_in(listing: Listing) -> np.ndarray:
     """Which records outputs depend on, or can raise an exception."""
     needed = np.zeros(len(listing), dtype=np.bool_)
     roots = np.concatenate([listing.outputs, np.array(raising(listing), dtype=np.int64)])
-    opened("tape.jit.passes.shorten").mark_needed(listing.first, listing.args, roots, needed)
+    opened("tape.jit.column_passes.shorten").mark_needed(listing.first, listing.args, roots, needed)
     return needed
 
 

@@ -197,7 +197,7 @@ def _columns(listing: Listing) -> tuple[np.ndarray, ...]:
 
 
 def _jitted() -> Any:
-    return opened("tape.jit.passes.rule_rows")
+    return opened("tape.jit.column_passes.rule_rows")
 
 
 class Window:

@@ -40,7 +40,7 @@ class Rules(NamedTuple):
 @cache
 def rules(count: int) -> Rules:
     """The rules of all ops that are declared."""
-    reverse = opened("tape.jit.passes.rule_rows")
+    reverse = opened("tape.jit.column_passes.rule_rows")
     first, length, result = (np.full(3 * count, -1, dtype=np.int64) for _ in range(3))
     simple = np.zeros(count, dtype=np.bool_)
     differentiable = np.zeros(count, dtype=np.bool_)

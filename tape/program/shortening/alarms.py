@@ -89,7 +89,7 @@ def _computable(listing: Listing, needed: np.ndarray) -> np.ndarray:
     found = _told_of(listing, needed)
     given = needed | (listing.code < 0)
     code = np.where(needed | _can_be_made(len(OPS))[listing.code], listing.code, INPUT)
-    opened("tape.jit.passes.shorten").mark_constant(code, listing.first, listing.args, given)
+    opened("tape.jit.column_passes.shorten").mark_constant(code, listing.first, listing.args, given)
     return found & given
 
 
@@ -127,7 +127,7 @@ def _of_what_is_there(listing: Listing, needed: np.ndarray, watched: np.ndarray)
 def _beneath(listing: Listing, records: np.ndarray) -> np.ndarray:
     """Some records and what they are made of."""
     found = np.zeros(len(listing), dtype=np.bool_)
-    opened("tape.jit.passes.shorten").mark_needed(listing.first, listing.args, np.flatnonzero(records), found)
+    opened("tape.jit.column_passes.shorten").mark_needed(listing.first, listing.args, np.flatnonzero(records), found)
     return found
 
 
@@ -148,7 +148,7 @@ def _bounds(listing: Listing, leaf: np.ndarray, size: np.ndarray, growth: np.nda
         least[k], number[k] = _bounds_of(listing.constant(k))
     known = np.isfinite(number)
     degree[known], factor[known] = 0.0, np.maximum(number[known], 1.0)
-    jit, power = opened("tape.jit.passes.shorten"), np.zeros(len(listing))
+    jit, power = opened("tape.jit.column_passes.shorten"), np.zeros(len(listing))
     powers = np.flatnonzero((listing.code >= 0) & (growth[listing.code] == jit.POWER))
     second = listing.args[np.minimum(listing.first[powers] + 1, len(listing.args) - 1)]
     alone = np.diff(listing.first)[powers] == 1
@@ -175,8 +175,8 @@ def _bounds_of(constant: Any) -> tuple[float, float]:
 
 @cache
 def _growth(count: int) -> np.ndarray:
-    """By opcode, how large a result may be (see `tape.jit.passes.shorten.bound`)."""
-    jit = opened("tape.jit.passes.shorten")
+    """By opcode, how large a result may be (see `tape.jit.column_passes.shorten.bound`)."""
+    jit = opened("tape.jit.column_passes.shorten")
     how = {"none": jit.MOVE, "sum": jit.SUM, "product": jit.PRODUCT, "power": jit.POWER}
     return np.array([how.get(growth_of(op), -1) for op in OPS[:count]])
 

@@ -30,7 +30,7 @@ MATMUL = REGISTRY["matmul"]
 
 
 def _jitted() -> Any:
-    return opened("tape.jit.passes.shorten")
+    return opened("tape.jit.column_passes.shorten")
 
 
 def fold(listing: Listing) -> Listing:

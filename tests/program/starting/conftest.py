@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 
-import numba
+import llvmlite.binding
 import pytest
 
 
 @pytest.fixture
-def undecided(monkeypatch):
-    """As in a process that has imported Numba, and in whose environment nothing is said of jitted code."""
-    assert sys.modules["numba"] is numba
+def undecided(monkeypatch, tmp_path):
+    """As in a process that has imported LLVM, whose environment says nothing of jitted code, with no folder yet."""
+    assert sys.modules["llvmlite.binding"] is llvmlite.binding
     monkeypatch.delenv("TAPE_JIT", raising=False)
+    monkeypatch.setenv("TAPE_CACHE_DIR", str(tmp_path / "noted"))

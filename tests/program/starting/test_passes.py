@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 import tape
 from tape.autograd import grad
 from tape.base.jit_door import Account
-from tape.jit.passes import gradual, grouping, repeats, rule_rows, shorten
+from tape.jit.column_passes import gradual, grouping, repeats, rule_rows, shorten
 
 
 def columns(rng, rows):

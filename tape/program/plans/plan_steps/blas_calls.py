@@ -33,5 +33,5 @@ def pointers(plan: Any, numbers: Sequence[int | tuple[int, ...]]) -> list[Place]
 
 def call_library(plan: Any, name: str, words: list[Any]) -> None:
     """A step that calls a function of BLAS."""
-    foreign = opened("tape.jit.driving.sweep_steps").foreign(len(words))
+    foreign = opened("tape.jit.emission.sweep_steps").foreign(len(words))
     plan.call(foreign, [opened("tape.jit.machine.blas").blas(name), *words])

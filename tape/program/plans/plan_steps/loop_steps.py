@@ -30,7 +30,7 @@ class LoopCall(NamedTuple):
     """How a loop is called.
 
     Attributes:
-        kernel: of `tape.jit.driving.sweep_steps.loop`, or one whose words are the same.
+        kernel: of `tape.jit.emission.sweep_steps.loop`, or one whose words are the same.
         words: those before the addresses of the values.
         made: what it gives.
         copied: of the values that are copied first the number, the shape and strides by which they are read.
@@ -144,7 +144,7 @@ class LoopSteps(StepMemory):
         every = [*given, *results]
         lengths = [known[n] for n in dict.fromkeys(n for names in every for n in names)]
         told = [] if flags is None else [*flags, Place(REFUSED, 0)]
-        kernel = opened("tape.jit.driving.sweep_steps").loop(len(every), checked)
+        kernel = opened("tape.jit.emission.sweep_steps").loop(len(every), checked)
         lies = [(x.spec, x.strides) for x in operands] + [(z, row_major(z.shape, z.dtype.itemsize)) for z in made]
         return self._loop_call(kernel, loop, made, stack, lies, [len(names) for names in every], lengths, told)
 

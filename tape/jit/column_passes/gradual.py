@@ -2,7 +2,7 @@
 
 Over the few records of a small program a pass takes a millisecond as it stands, and LLVM takes a tenth of a second to
 compile it.  Each has an account of its own (`tape.base.jit_door`).  Its machine code comes and lies on disk as that of
-steps does (`tape.jit.sweeps.shipped`).
+steps does (`tape.jit.machine.shipped`).
 
 A pass reads and writes single words of columns with one axis, so Python runs it on lists, four times as fast as on
 arrays.  It allocates nothing and takes nothing else of NumPy's: what it needs room for comes as a column, and Numba
@@ -30,7 +30,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "l": np.dtype(np.int64), "i": np.dtype(np.int32), "?": np.dtype(np.bool_), "d": np.dtype(np.float64),
 }  # fmt: skip
 
-_jitting, _shipped = Room("tape.jit.sweeps.jitting"), Room("tape.jit.sweeps.shipped")
+_shipped = Room("tape.jit.machine.shipped")
 
 
 class Pass:
@@ -129,5 +129,6 @@ class JittedPass:
 def text_of(given: Pass) -> str:
     """The LLVM code of a pass, by Numba."""
     dtypes = [None if kind == "." else DTYPES[kind] for kind in given.kinds]
-    text: str = _jitting.text_of(_jitting.pass_of(given.plain, dtypes))
+    jitting = _shipped.for_numba("jitting")
+    text: str = jitting.text_of(jitting.pass_of(given.plain, dtypes))
     return text

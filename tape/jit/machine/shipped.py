@@ -1,9 +1,10 @@
 """Functions for Numba as machine code, which is made without Numba.
 
 Numba takes a second to load, and up to some seconds to compile a function.  So its work is done beforehand: what it
-makes of each function lies as LLVM code in an archive beside this folder (`tape.ship` writes it), which llvmlite
-turns into code for the processor that is there, when a function is first wanted on a machine.  From then on the machine
-code lies on disk.  Where the archive is of other sources, or this LLVM cannot read it, Numba does the work here.
+makes of each function lies as LLVM code in an archive that comes with the library (`tape.ship` writes it), which
+llvmlite turns into code for the processor that is there, when a function is first wanted on a machine.  From then on
+the machine code lies on disk.  Where the archive is of other sources, or this LLVM cannot read it, Numba does the work
+here.
 """
 
 from __future__ import annotations
@@ -20,21 +21,25 @@ import llvmlite.binding as llvm
 
 from ...base.locks import once
 from ...base.rooms import opened
-from ..machine import objectcache
-from ..machine.kept import sources
-from ..machine.machine_code import machine_code
-from ..machine.platform import target
+from . import objectcache
+from .kept import sources
+from .machine_code import machine_code
+from .platform import target
 
 ARCHIVE = Path(__file__).parents[1] / "shipped.zip"
 
 
+def for_numba(module: str) -> Any:
+    """A module of `tape.jit.sweeps`: what is written for Numba, and nobody else imports but `tape.ship`."""
+    return opened(f"tape.jit.sweeps.{module}")
+
+
 @once
 def kernel(module: str, function: str) -> tuple[Any, int]:
-    """A function of this folder as machine code: what keeps it loaded, and its address."""
+    """A function of `tape.jit.sweeps` as machine code: what keeps it loaded, and its address."""
 
     def by_numba() -> str:
-        found = getattr(opened(f"tape.jit.sweeps.{module}"), function)
-        text: str = opened("tape.jit.sweeps.jitting").text_of(found)
+        text: str = for_numba("jitting").text_of(getattr(for_numba(module), function))
         return text
 
     return fetched(f"{module}.{function}", by_numba)
@@ -42,7 +47,7 @@ def kernel(module: str, function: str) -> tuple[Any, int]:
 
 @once
 def entry(module: str, function: str, words: int) -> Callable[..., int]:
-    """A function of this folder that Python calls, with so many whole numbers; it gives one, 0 for None.
+    """A function of `tape.jit.sweeps` that Python calls, with so many whole numbers; it gives one, 0 for None.
 
     Whoever calls it holds Python's lock meanwhile: what it reads are Python's objects.
     """
