@@ -153,6 +153,14 @@ def is_looked_into(function: FunctionType) -> bool:
     return not (is_trusted(module.__name__) or is_pythons(file))
 
 
+def is_of_one_package(kind: Any, function: FunctionType) -> bool:
+    """Whether a class and a function are of one module of an installed package: who has such objects knows it."""
+    if not (isinstance(kind, type) and is_written_in_python(kind)):
+        return False
+    home, file = sys.modules.get(kind.__module__), function.__code__.co_filename
+    return home is not None and vars(home) is function.__globals__ and file.startswith(_INSTALLED)
+
+
 def is_genuine(kind: type) -> bool:
     """Whether a class is found where it says that it was defined."""
     found: Any = sys.modules.get(kind.__module__)

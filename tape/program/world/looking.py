@@ -33,6 +33,7 @@ from .known import (
     is_known,
     is_library,
     is_looked_into,
+    is_of_one_package,
     is_trusted,
     is_written_in_python,
     may_draw,
@@ -105,6 +106,7 @@ class Look:
         self._codes: dict[int, CodeType] = {}
         self._open: dict[int, Space] = {}
         self._told: list[Space] = []
+        self._reducers: dict[type, FunctionType] = {}
 
     def look_at(self, roots: Iterable[Any]) -> None:
         """Watch some things, and all that can be got at from them."""
@@ -150,6 +152,8 @@ class Look:
                 space.names.update(self._sites)
                 for name in self._sites.keys() & space.copy.keys():
                     self._attribute(space, name)
+            for kind in [k for k, r in self._reducers.items() if id(k) in self._seen or not is_of_one_package(k, r)]:
+                self.look(self._reducers.pop(kind), None)
             if self.by_name or self.beyond or not self._sites.keys().isdisjoint(BEYOND):
                 self._look_beyond()
 
@@ -282,9 +286,8 @@ class Look:
         if "copies" not in self.around.asked:
             self.around.asked.add("copies")
             self.around.space(copyreg.dispatch_table).whole = True
-            for reduce in copyreg.dispatch_table.values():
-                if isinstance(reduce, FunctionType) and is_looked_into(reduce):
-                    self.look(reduce, None)
+            found = {k: r for k, r in copyreg.dispatch_table.items() if isinstance(r, FunctionType)}
+            self._reducers = {kind: reduce for kind, reduce in found.items() if is_looked_into(reduce)}
 
     # Functions and their code.
 

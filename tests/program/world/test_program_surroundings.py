@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import collections
+import copy
+import copyreg
 import gc
+import importlib
 import itertools
 import sys
 import types
@@ -11,10 +14,11 @@ import weakref
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import tape
 from tape.program.recorded.raising import raises
+from tape.program.world import known
 from tape.program.world.known import is_written_in_python
 from tape.program.world.looking import surroundings
 from tape.program.world.object_places import IN_OBJECTS, TAGS
@@ -228,3 +232,40 @@ def test_a_dict_that_hides_what_it_holds_is_watched():
     assert (fast(3.0), fast(3.0)) == (6.0, 6.0)
     settings["_scale"] = 5.0
     assert fast(3.0) == 15.0
+
+
+PARCELS = """
+import copyreg
+
+SIZE = 2.0
+
+
+class Parcel:
+    size = 1.0
+
+
+def opened(size):
+    parcel = Parcel()
+    parcel.size = size
+    return parcel
+
+
+copyreg.pickle(Parcel, lambda parcel: (opened, (SIZE,)))
+"""
+
+
+def test_how_a_package_copies_its_objects_is_looked_at_where_they_are_met(tmp_path, monkeypatch):
+    (tmp_path / "parcels.py").write_text(PARCELS)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(known, "_INSTALLED", (str(tmp_path),))
+    parcels = importlib.import_module("parcels")
+    try:
+        parcel, other, x = parcels.Parcel(), [1.0], np.arange(3.0)
+        assert "opened" not in [f.__name__ for f in surroundings(lambda x: x * copy.copy(other)[0]).functions]
+        assert "opened" in [f.__name__ for f in surroundings(lambda x: x * copy.copy(parcel).size).functions]
+        fast = tape.compile(lambda x: x * copy.copy(parcel).size)
+        for size in (2.0, 3.0, 3.0):
+            parcels.SIZE = size
+            assert_array_equal(fast(x), size * x)
+    finally:
+        del copyreg.dispatch_table[parcels.Parcel], sys.modules["parcels"]
