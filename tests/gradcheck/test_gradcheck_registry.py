@@ -61,7 +61,7 @@ def test_right_rules_pass(op, fast):
         if fast or count(xs) <= MANY:
             assert gradcheck(
                 func, xs, check_forward_ad=True, fast_mode=fast, check_batched_grad=fast,
-                check_batched_forward_grad=fast,
+                check_batched_forward_grad=fast, check_undefined_grad=fast,
             )  # fmt: skip
 
 
@@ -107,7 +107,8 @@ def test_damaged_rules_are_caught_and_named(op, mode, damage):
         return
     func, xs = steep
     damage[mode](op)
-    report = check(func, xs, fast=in_turn(op, mode), forward=mode == "forward", reverse=mode == "reverse")
+    modes = {"forward": mode == "forward", "reverse": mode == "reverse"}
+    report = check(func, xs, fast=in_turn(op, mode), undefined=False, **modes)
     assert not report.ok
     assert op.name in {s.op for s in report.suspects}, str(report)
     assert {s.mode for s in report.suspects} == {mode}

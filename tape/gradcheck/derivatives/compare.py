@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...base.limits import finfo
-from .grid import Grid, Line, central
+from .grid import Grid, Line, Remembered, central
 from .numeric import COMPLEX_ERROR, settle, vertical
 from .report import RIGHT, UNSETTLED, WRONG, Comparison
 from .rounding import noise_of
@@ -237,12 +237,13 @@ def _settle(line: Line, analytic: Array, rough: Array, allowed: _Allowance, _: f
 
     A function that is noisier than its precision says (inside of LAPACK, say) is found out where it matters.
     """
-    closely = _settle_within(line, analytic, rough, allowed, allowed.noise()[0])
+    known = Remembered(line)
+    closely = _settle_within(known, analytic, rough, allowed, allowed.noise()[0])
     if np.any(closely.ratio > 1):
         noise = NOISY * noise_of(line, line.x, line.scale)
         noisy = (closely.ratio > 1) & (noise > allowed.noise()[0]) & (noise > rough * np.abs(line(line.x)))
         if np.any(noisy):
-            closely.take(_settle_within(line, analytic, rough, allowed, np.maximum(noise, allowed.noise()[0])), noisy)
+            closely.take(_settle_within(known, analytic, rough, allowed, np.maximum(noise, allowed.noise()[0])), noisy)
     _accept_vertical(closely, line, analytic)
     return closely
 

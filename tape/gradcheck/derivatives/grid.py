@@ -85,6 +85,23 @@ class Element(Line):
         return f" on index {index} of {place_of(axis.name, None, part)}"
 
 
+class Remembered(Line):
+    """A line that is asked at each number once: what is made of the outputs there may be asked for again."""
+
+    def __init__(self, line: Line):
+        self.line, self.x, self.scale, self.size = line, line.x, line.scale, line.size
+        self._found: dict[bytes, Array] = {}
+
+    def __call__(self, value: Any) -> Array:
+        bits = np.asarray(value).tobytes()  # of which 0 and -0 have others
+        if bits not in self._found:
+            self._found[bits] = self.line(value)
+        return self._found[bits]
+
+    def at_complex(self, value: Any) -> Array:
+        return self.line.at_complex(value)
+
+
 class Grid:
     """What is compared: every output with every input, element by element.
 
