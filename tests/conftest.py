@@ -105,17 +105,17 @@ def pytest_runtest_protocol(item, nextitem):
     return True
 
 
-DEAR = {"a_cluster", "warm"}
+DEAR = "client", "warm"
 """Fixtures that take some seconds to make: a cluster of processes, caches that a process has filled."""
 
 
 def pytest_collection_modifyitems(items):
-    """Tests that share what is dear to make come first, file by file.
+    """Tests that share what is dear to make come first, those that share the same one after the other.
 
     Each worker of pytest-xdist begins with a long row of tests, so that all of these are one worker's, and nothing dear
     is made by several; what is long, as they are, does not come when the others have nothing left to do.
     """
-    items.sort(key=lambda item: DEAR.isdisjoint(getattr(item, "fixturenames", ())))
+    items.sort(key=lambda item: [name not in getattr(item, "fixturenames", ()) for name in DEAR])
 
 
 def pytest_collection_finish(session):

@@ -29,19 +29,28 @@ def running(workers=2, **options):
         yield client
 
 
-@pytest.fixture(scope="module")
-def a_cluster():
-    """Closed after the tests of a file: one that only waits takes a seventh of a processor."""
-    with running() as client:
-        yield client
+HELD = []
+"""The cluster of all tests that come one after the other, and what closes it."""
 
 
 @pytest.fixture
-def client(a_cluster):
-    """The cluster of this file with all of its workers there, as the current one of this test."""
-    a_cluster.wait_for_workers(2, timeout=60)
-    with a_cluster.as_current():
-        yield a_cluster
+def client():
+    """The cluster of all tests, with all of its workers there, as the current one of this test."""
+    if not HELD:
+        stack = contextlib.ExitStack()
+        HELD.append((stack.enter_context(running()), stack))
+    found, _ = HELD[0]
+    found.wait_for_workers(2, timeout=60)
+    with found.as_current():
+        yield found
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem):
+    """Closed where the next test does not need it: one that only waits takes a seventh of a processor."""
+    if HELD and "client" not in getattr(nextitem, "fixturenames", ()):
+        _, stack = HELD.pop()
+        stack.close()
 
 
 def blocked(*arrays, rows=50):
