@@ -57,6 +57,8 @@ def _laying(transform: Any) -> Any:
         along = [kwargs[key] for key in ("dim", "axis", "axes") if key in kwargs] or list(args[2:3]) or [dims]
         size = kwargs.get("s", args[1] if len(args) > 1 else None)
         z: Tensor = transform(*args, **kwargs)
+        if name.endswith("fftn") and name[0] in "fi" and not z._spec.complex:  # over no dimensions
+            z = z.to(np.result_type(z.dtype, np.complex64))
         return laid_by(
             z, args[:1] or list(kwargs.values())[:1], partial(_order, along[0], size, "r" in name or "h" in name)
         )

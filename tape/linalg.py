@@ -37,7 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 det, eigvals, eigvalsh, inv = (FUNCTIONS[name] for name in ("det", "eigvals", "eigvalsh", "inv"))
-cross, matmul, matrix_exp, multi_dot = (FUNCTIONS[name] for name in ("cross", "matmul", "matrix_exp", "multi_dot"))
+matmul, matrix_exp, multi_dot = (FUNCTIONS[name] for name in ("matmul", "matrix_exp", "multi_dot"))
 svdvals, solve_triangular, vecdot = (FUNCTIONS[name] for name in ("svdvals", "solve_triangular", "vecdot"))
 
 
@@ -142,14 +142,28 @@ def pinv(A: Tensor, *, atol: float | None = None, rtol: float | None = None, her
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Lstsq:
     """The X of least |A X − B|, for matrices of full rank: ``solution``, ``residuals``, ``rank``, ``singular_values``.
 
-    The gradient flows through the solution and the residuals (the squares of |A X − B|, where A has more
-    rows than columns).
+    B is matrices, or one vector for each matrix.  The gradient flows through the solution and the residuals (squares
+    of |A X − B|, where A has more rows than columns).
+
+    Args:
+        driver: one of LAPACK's, as PyTorch names them; the solution is the same, and what that one does not give is
+            left empty: the residuals with ``"gelsy"``, the rank with ``"gels"``, singular values with both.
+
+    Raises:
+        RuntimeError: if the driver is none of PyTorch's.
     """
-    rank = matrix_rank(A, rtol=rcond)
-    x = laid(matmul(pinv(A, rtol=rcond), B), COLUMNS, ())
-    tall = A.shape[-2] > A.shape[-1] and bool((rank == A.shape[-1]).all())
-    residuals = (matmul(A, x) - B).abs().square().sum(dim=-2) if tall else wrap(np.empty(0, A.dtype))
-    return Lstsq(x, residuals, rank, svdvals(A))
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"lstsq(): parameter driver should be one of gels, gelsy, gelsd, gelss; got {driver!r}")
+    rank, nothing = matrix_rank(A, rtol=rcond), wrap(np.empty(0, A.dtype))
+    is_tall = A.shape[-2] > A.shape[-1] and bool((rank == A.shape[-1]).all())
+    vectors = B.ndim == A.ndim - 1 and B.shape == A.shape[:-1]
+    right = B.unsqueeze(-1) if vectors else B
+    x = laid(matmul(pinv(A, rtol=rcond), right), COLUMNS, ())
+    residuals = (matmul(A, x) - right).abs().square().sum(dim=-2) if is_tall and driver != "gelsy" else nothing
+    return Lstsq(
+        x.squeeze(-1) if vectors else x, residuals, wrap(np.empty(0, np.int64)) if driver == "gels" else rank,
+        nothing if driver in ("gels", "gelsy") else svdvals(A),
+    )  # fmt: skip
 
 
 def matrix_rank(A: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
@@ -191,6 +205,12 @@ def matrix_norm(
     """Norms of the matrices in two dimensions: 'fro', 'nuc', ±1, ±2 or ±inf."""
     A = A if dtype is None else A.to(check_dtype(dtype))
     return as_tensor(ops.matrix_norm.forward(A, ord, tuple(dim), keepdim))
+
+
+def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Cross product of vectors with three components, along ``dim``."""
+    z: Tensor = FUNCTIONS["cross"](input, other, dim)
+    return z
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

@@ -14,7 +14,7 @@ from ..core.lane import Math, Via
 from ..core.op import HOLOMORPHIC, Op, composite, elementwise, ready
 from ..core.registry import REGISTRY
 from ..pointwise.arithmetic import square
-from ..pointwise.comparison import eq, gt, isinf, le, logical_and, logical_not, lt, ne
+from ..pointwise.comparison import eq, ge, gt, isinf, le, logical_and, logical_not, lt, ne
 from ..pointwise.elementary import cos, exp, exp2, log, log1p, negated, sigmoid, sin, tan
 from ..pointwise.selection import abs, maximum, relu, rint, sign, where
 from . import accurate
@@ -175,9 +175,9 @@ def _logit_lane(x: Any) -> Any:
 
 
 logit = elementwise(
-    "logit", accurate.logit, lambda x: 1.0 / (x * (1.0 - x)), lane=Via(_logit_lane), scipy=("logit",),
-    domain=(Interval(0.05, 0.95),),
-    doc="Inverse of the logistic function: z = log(x / (1 − x)).",
+    "logit", accurate.logit, lambda x: where(logical_and(ge(x, 0.0), le(x, 1.0)), 1.0 / (x * (1.0 - x)), math.nan),
+    lane=Via(_logit_lane), scipy=("logit",), domain=(Interval(0.05, 0.95),),
+    doc="Inverse of the logistic function: z = log(x / (1 − x)).  Outside of [0, 1] it is nan, and so is its slope.",
 )
 
 

@@ -54,6 +54,8 @@ def _extreme(name: str, elementwise: str) -> Callable[..., Any]:
         if isinstance(dim, Tensor):
             return getattr(ops, elementwise)(input, dim)
         if dim is None:
+            if axis is None and not (keepdim or keepdims):
+                return getattr(ops, f"{name}_all")(input)
             return getattr(ops, f"a{name}")(input, axis=axis, keepdims=keepdim or keepdims)
         dim = axis_of(input, dim)
         if not input.ndim:
@@ -331,20 +333,22 @@ def angle(input: Any, *, out: Any = None) -> Tensor:
 
 
 def _copying(name: str) -> Callable[..., Tensor]:
-    """A function whose result is the argument itself where it does nothing, as NumPy has it: here that is a copy."""
+    """A function whose result is the argument itself, or a view of it, as NumPy has it: here that is a copy."""
 
     def function(input: Any, *args: Any, **kwargs: Any) -> Tensor:
         z: Tensor = derived[name](input, *args, **kwargs)
-        return ops.clone(z) if z is input else z
+        return ops.clone(z) if z is input or (kwargs.get("out") is None and z._is_view()) else z
 
     return function
 
 
 def _quantile(input: Any, q: Any, *args: Any, **kwargs: Any) -> Tensor:
     z: Tensor = derived["quantile"](input, q, *args, **kwargs)
-    if kwargs.get("out") is not None or not np.ndim(q):
+    if kwargs.get("out") is not None:
         return z
     z = ops.clone(z)  # no view of what was picked
+    if not np.ndim(q):
+        return z
     lie_within(z, (*range(1, z._spec.ndim), 0))  # those of one row beside each other
     return z
 

@@ -104,7 +104,6 @@ def inplace(name: str, compute: Compute) -> Callable[..., Tensor]:
 
 KEEP_SHAPE = (
     "addcdiv", "addcmul", "addmm", "clip", "cumprod", "cumsum", "float_power", "index_add", "index_fill", "lerp",
-    "tril", "triu",
 )  # fmt: skip
 """The functions, beside those that work element by element, whose result has the shape of their first argument."""
 

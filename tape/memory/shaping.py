@@ -220,9 +220,9 @@ _of_matrices("diag_embed", -2, -1, "Matrices, in two new axes, with the last axi
 
 
 @adaptor
-def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
-    """Axes of length 1 removed: all, or those among ``dim`` that have length 1."""
-    dim = axis if dim is None else dim
+def squeeze(input: Tensor, dim: Any = None, *dims: int, axis: Any = None) -> Tensor:
+    """Axes of length 1 removed: all, or those among ``dim``, and ``dims`` after it, that have length 1."""
+    dim = (dim, *dims) if dims else axis if dim is None else dim
     if dim is None:
         return ops.squeeze(input)
     n = input._spec.ndim

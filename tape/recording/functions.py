@@ -215,7 +215,7 @@ DIMENSIONS = frozenset({tuple, list})
 
 
 def _as_number(z: Any) -> Any:
-    return ops.reshape(z, shape=()) if z.shape == (1,) else z
+    return ops.clone(ops.reshape(z, shape=())) if z.shape == (1,) else z
 
 
 def plain_value(value: Any) -> Any:

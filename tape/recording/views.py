@@ -326,6 +326,13 @@ def twin(tensor: Tensor, other: Tensor) -> Tensor:
     return other
 
 
+def alone(tensor: Tensor) -> Tensor:
+    """Let a tensor be no view of what it was made of, which nobody has, and whose value no record has saved."""
+    if type(tensor) is Tensor and hasattr(tensor, "_of"):
+        del tensor._of, tensor._among
+    return tensor
+
+
 def owner(array: Any) -> Any:
     """The array that a view is a view of; a scalar itself."""
     while isinstance(array.base, np.ndarray):

@@ -222,7 +222,11 @@ def ldexp(input: Any, other: Any) -> Tensor:
 @adaptor
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """log(x / (1 − x)), of x limited to eps ≤ x ≤ 1 − eps where ``eps`` is given."""
-    return ops.logit(input if eps is None else ops.clamp(input, eps, 1.0 - eps))
+    if eps is None:
+        return ops.logit(input)
+    if eps > 0.5:  # the bounds contradict each other: PyTorch asks for the lower one first
+        return ops.logit(ops.where(input < eps, eps, ops.clamp_max(input, 1.0 - eps)))
+    return ops.logit(ops.clamp(input, eps, 1.0 - eps))
 
 
 @adaptor
@@ -260,7 +264,7 @@ def isneginf(input: Tensor) -> Tensor:
 @adaptor
 def msort(input: Tensor) -> Tensor:
     """The entries sorted along the first axis, values alone."""
-    return laid(ops.sort(input, axis=0)[0], OPERAND, (input,))
+    return laid(ops.sort(input, axis=0)[0], OPERAND, (input,)) if input.ndim else ops.clone(input)
 
 
 @adaptor
