@@ -119,15 +119,20 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """The value of a function, and its derivative there as a function: tangents ↦ J ẋ.
 
     `func` is called once, with the ``primals``.  Its pullback u(g) = gᵀJ is recorded with g as a variable; it is
-    linear in g, so the gradient of ⟨u, ẋ⟩ with respect to g is J ẋ, one sweep for each direction.
+    linear in g, so the gradient of ⟨u, ẋ⟩ with respect to g is J ẋ, one sweep for each direction.  A function that
+    switches recording off (`no_grad`) is called once more for each direction, with `jvp`, which that does not stop.
 
     >>> import tape
     >>> z, push = linearize(lambda x: x.sin(), tape.tensor([0.0, 1.0]))
     >>> push(tape.tensor([1.0, 0.0]))
     tensor([1., 0.])
     """
+    stopped = current().stopped
     called = Called(func, primals, {}, None, False, "linearize()")
     inner, made = called.inner, structure_of(called.output)
+    if current().stopped > stopped:
+        inexact(outputs_in(called.output, "linearize()"), "linearize()")
+        return called.value, lambda *tangents: jvp(func, primals, tangents)[1]
     with differentiating():
         outputs = inexact(outputs_in(called.output, "linearize()"), "linearize()")
         gs = [inner.variable(zeros(z)._data) for z in outputs]

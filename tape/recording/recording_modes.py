@@ -137,11 +137,11 @@ def is_inference_mode_enabled() -> bool:
 
 def _switch(mode: bool) -> None:
     """Recording on or off; in inference mode nothing is recorded, but what is set is remembered."""
-    ident = get_ident()
+    ident, wengert = get_ident(), current()
+    wengert.stopped += not mode
     if INFERRING and ident in INFERRING:
         INFERRING[ident] = mode
     else:
-        wengert = current()
         wengert.recording = mode
         wengert.switched += mode
 
@@ -272,6 +272,7 @@ class inference_mode:
         self._before.append((wengert, wengert.recording, ident, INFERRING.get(ident)))
         wengert.recording = not self.mode
         wengert.switched += type(self) is inference_mode and not self.mode
+        wengert.stopped += self.mode
         if self.mode:
             EVER_INFERRED[:] = [True]
             INFERRING[ident] = False

@@ -49,7 +49,8 @@ class WengertList:
         next: gives the next handle.
         released: the last handle up to which values of records may have been dropped; none of a later record was.
         sweeps: those under way, by identity; rows are not moved or dropped meanwhile.
-        recording: whether gradients are on in this thread; `switched` is how often they were switched on.
+        recording: whether gradients are on in this thread; `switched` and `stopped` are how often they were switched on
+            and off.
         where: code and offset that stand for the user's line while library code records, or None.
         limit: the handle at which the next scan for dead records is due.
         shift: handle minus position, for the records appended since the last scan.
@@ -62,8 +63,8 @@ class WengertList:
 
     __slots__ = (
         "__weakref__", "_bytes", "_bytes_limit", "_hooks_limit", "_late", "_lock", "entangled", "extend", "hooks",
-        "inferred", "limit", "next", "number", "recording", "released", "rows", "shift", "sweeps", "switched", "task",
-        "unpacked", "where",
+        "inferred", "limit", "next", "number", "recording", "released", "rows", "shift", "stopped", "sweeps",
+        "switched", "task", "unpacked", "where",
     )  # fmt: skip
 
     def __init__(self, number: int):
@@ -72,7 +73,7 @@ class WengertList:
         self.extend: Any = self.rows.extend
         self.next = itertools.count(number << THREAD_SHIFT).__next__
         self.released = -1
-        self.recording, self.switched = True, 0
+        self.recording, self.switched, self.stopped = True, 0, 0
         self.where: tuple[CodeType, int] | None = None
         self.limit = (number << THREAD_SHIFT) + ROWS_BETWEEN_SCANS
         self.sweeps: set[int] = set()

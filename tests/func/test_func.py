@@ -72,6 +72,40 @@ def test_linearize_calls_once_and_agrees_with_jvp():
     assert len(calls) == 1 + 3
 
 
+STOPPED = {
+    "no_grad": lambda m: m.no_grad(), "switched": lambda m: m.set_grad_enabled(False),
+    "inference": lambda m: m.inference_mode(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("off", STOPPED)
+def test_linearize_goes_on_where_its_function_does_not_record(off):
+    """As `jvp`, and PyTorch's, do; its value has the history that it has elsewhere."""
+
+    def f(x):
+        with STOPPED[off](tape):
+            y = x**2
+        return x * (y + 0 if off == "inference" else y)
+
+    x, v = tape.tensor([1.0, 2.0]), tape.tensor([1.0, 0.5])
+    expected = [3.0, 6.0]
+    for g in (lambda x, v: linearize(f, x)[1](v), lambda x, v: tape.vmap(linearize(f, x)[1])(v[None])[0]):
+        for h in (g, tape.compile(g)) if off != "inference" else (g,):
+            close(h(x, v), expected)
+            close(tape.tensor(h(x.numpy(), v.numpy())), expected)
+            with tape.no_grad():
+                close(h(x, v), expected)
+    if off != "inference":
+        leaf = tape.tensor([1.0, 2.0], requires_grad=True)
+        linearize(f, leaf)[0].sum().backward()
+        close(leaf.grad, [1.0, 4.0])
+        close(grad(lambda x: linearize(f, x)[1](v).sum())(x), grad(lambda x: jvp(f, (x,), (v,))[1].sum())(x))
+    with pytest.raises(RuntimeError, match="structure of the primals"):
+        linearize(f, x)[1](v, v)
+    with pytest.raises(RuntimeError, match="floating point or complex"):
+        linearize(lambda x: f(x) > 0, x)
+
+
 def test_linearize_within_other_derivatives():
     def slope(x):
         return linearize(bumpy, x)[1](V)
