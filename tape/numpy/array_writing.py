@@ -26,7 +26,7 @@ from .array_reading import plain_index
 from .arrays.beside_tensors import refuse, require_no_history
 from .arrays.callee import callee
 from .arrays.casting import cast, source_of
-from .arrays.explaining import explained, rehearsed
+from .arrays.explaining import explained, has_lanes, rehearsed
 from .arrays.face import AnyNumber, Array, array, face
 from .arrays.face_base import numpy
 from .arrays.gaining_lanes import hold
@@ -271,6 +271,12 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     """
     if isinstance(vals, Face) and not set(memories(vals._tensor)).isdisjoint(memories(arr._tensor)):
         raise TypeError("np.place: the values lie in the array that they are put into; give it a copy: vals.copy()")
+    mask = _truth(mask)
+    if has_lanes(mask):
+        holds, values = np.ravel(mask), _flat(vals)
+        turn = np.mod(np.cumsum(holds) - 1, values.size)
+        np.copyto(arr, np.reshape(values[turn], arr.shape), "unsafe", np.reshape(holds, arr.shape))
+        return
     places = np.flatnonzero(np.asarray(plain(mask)))
     if len(places):
         arr.flat[places] = _repeated(vals, len(places))
@@ -278,6 +284,11 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
     """`np.putmask`: at each place where a mask holds the value of that place, values repeated as often as needed."""
+    mask = _truth(mask)
+    if has_lanes(mask):
+        everywhere = np.reshape(_repeated(values, a.size), a.shape)
+        np.copyto(a, everywhere, "unsafe", np.reshape(mask, a.shape))
+        return
     places = np.flatnonzero(np.asarray(plain(mask)))
     if len(places):
         a.flat[places] = _repeated(values, a.size)[places]
@@ -301,8 +312,17 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> Non
 
 def _repeated(values: Any, n: int) -> Any:
     """The first `n` of some values, which begin anew where they run out."""
-    flat: Any = numpy.ravel(array(tensor_of(values)) if holds_face(values) else values)
+    flat = _flat(values)
     return flat[np.arange(n) % flat.size]
+
+
+def _truth(mask: Any) -> Any:
+    """A mask as truth values, which have no derivative."""
+    return face(ops.ne(mask._tensor, 0)) if isinstance(mask, Face) else mask
+
+
+def _flat(values: Any) -> Any:
+    return numpy.ravel(array(tensor_of(values)) if holds_face(values) else values)
 
 
 CHANGES: dict[Any, Callable[..., None]] = {

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 import ops
+from ops.core.batching import numbers_decide
 
 from ..base.tensor import Face
 from ..base.tree import leaves_of
 from .array_writing import PLACING
-from .arrays.explaining import have_numbers
+from .arrays.explaining import has_lanes, have_numbers
 from .arrays.face import faces, stop_gradient
 from .arrays.face_base import absent
 from .arrays.leaving import carries, plain
@@ -105,14 +106,18 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     precision = float(np.finfo(float).eps)
     rcond = precision * max(m, n) if rcond is None else rcond if 0 < rcond < 1 else precision  # as LAPACK has it
     s = np.linalg.svd(a, compute_uv=False)
-    rank = int(np.sum(s > rcond * np.max(s))) if min(m, n) else 0
+    above: Any = np.sum(s > rcond * np.max(s)) if min(m, n) else 0
+    rank: Any = above.astype(np.int32) if has_lanes(above) else np.int32(int(above))
+    is_full = holds(lambda r: r == n, rank)
+    if m > n and not is_full and not holds(lambda r: r < n, rank):
+        raise numbers_decide("np.linalg.lstsq, which leaves out the residuals where the rank is less,")
     x = np.linalg.pinv(a, rcond) @ b
     real = np.empty(0, made).real.dtype
     solution, s = x.astype(made, copy=False), s.astype(real, copy=False)
-    if rank < n or m <= n:
-        return solution, np.empty(0, real), np.int32(rank), s
+    if not is_full or m <= n:
+        return solution, np.empty(0, real), rank, s
     misfit = np.sum(np.abs(a @ x - b) ** 2, axis=0).astype(real, copy=False)
-    return solution, misfit if b.ndim == 2 else np.reshape(misfit, 1), np.int32(rank), s
+    return solution, misfit if b.ndim == 2 else np.reshape(misfit, 1), rank, s
 
 
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:

@@ -99,6 +99,11 @@ def explained(error: Exception, function: Callable[..., Any], args: Any, kwargs:
     raise theirs from error
 
 
+def has_lanes(x: Any) -> bool:
+    """Whether something is a recorded array whose numbers may differ from lane to lane."""
+    return isinstance(x, Face) and bool(lanes(x._tensor))
+
+
 def lanes_of(given: Any) -> range:
     """The numbers of the lanes that recorded arrays have."""
     recorded = [x for x in leaves_of(given) if isinstance(x, Face)]

@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from ...base.tensor import Face
+from ..arrays.explaining import has_lanes
 from ..arrays.face import array, face
 from ..arrays.face_base import numpy
 from ..arrays.leaving import carries, refusal
 from ..arrays.unwrapping import holds_face, tensor_of
 from ..constructors import as_array, gathered, recordable
+from ..mathematics import holds
 
 Making = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -78,9 +80,14 @@ def _answer(self: Any, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     inside = _inside(y, low, high, name)
     if inside is None:
         return _finished(self, name, y, shapes, scale)
-    parts = [face(tensor_of(p)) for p in np.broadcast_arrays(*map(_array, (y, *shapes, scale)))]
     below, above = OUTSIDE[name]
-    result = np.where(parts[0] < low, below, above) * array(tensor_of(np.ones(parts[0].shape)))
+    if has_lanes(inside):
+        y_inside = np.where(inside, y, _somewhere(low, high, name))
+        outside = np.where(np.isnan(y), np.nan, np.where(y < low, below, above))
+        return np.where(inside, _finished(self, name, y_inside, shapes, scale), outside)
+    parts = [face(tensor_of(p)) for p in np.broadcast_arrays(*map(_array, (y, *shapes, scale)))]
+    outside = np.where(np.isnan(parts[0]), np.nan, np.where(parts[0] < low, below, above))
+    result = outside * array(tensor_of(np.ones(parts[0].shape)))
     if np.any(inside):
         y, *shapes, scale = [p[inside] for p in parts]
         result[inside] = _finished(self, name, y, tuple(shapes), scale)
@@ -121,7 +128,8 @@ def _array(x: Any) -> Any:
 
 
 def _all(condition: Any) -> bool:
-    return bool(np.all(condition))
+    """Whether something holds everywhere, in all lanes."""
+    return holds(lambda c: c, condition)
 
 
 def _conditions(self: Any, shapes: tuple[Any, ...]) -> list[Any]:
@@ -138,6 +146,15 @@ def _inside(y: Any, low: Any, high: Any, name: str) -> Any:
         return None
     inside = (y >= low) & (y <= high) & ((np.floor(y) == y) | (not name.endswith("pmf")))
     return None if _all(inside) else inside
+
+
+def _somewhere(low: Any, high: Any, name: str) -> Any:
+    """A point within the support, for the formula where it does not hold; nothing comes of it."""
+    starts, ends = np.isfinite(low), np.isfinite(high)
+    first, last = np.where(starts, low, 0.0), np.where(ends, high, 0.0)
+    middle = (first + last) / 2
+    point = np.where(starts & ends, middle, np.where(starts, first + 1, np.where(ends, last - 1, 0.0)))
+    return np.floor(point) if name.endswith("mf") else point
 
 
 def _finished(self: Any, name: str, y: Any, shapes: tuple[Any, ...], scale: Any) -> Any:
