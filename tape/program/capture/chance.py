@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import random
+import sys
 import threading
+import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -17,9 +20,13 @@ from ..recorded.trace import Untraceable
 
 
 class Entropy(threading.local):
-    """How often NumPy asked the system for a seed in this thread, because a generator was made without one."""
+    """How often NumPy asked the system for a seed in this thread, because a generator was made without one.
+
+    A `RandomState` with a seed asks too, and is given its own before the call returns: that counts for nothing.
+    """
 
     count = 0
+    at: tuple[int, int] | None = None
 
     def watch(self) -> None:
         """Count from now on."""
@@ -30,10 +37,30 @@ class Entropy(threading.local):
 
         def randbits(k: int) -> int:
             self.count += 1
+            self.at = _place(sys._getframe(1))
             return int(ask(k))
 
         randbits.counts = self  # type: ignore[attr-defined]
         module.randbits = randbits
+        self._watch_seeds()
+
+    def _watch_seeds(self) -> None:
+        """Notice the old way of seeding, which turns the seed into an index: in the same call, the seed that counts."""
+        module: Any = getattr(np.random, "_mt19937", None)
+        if getattr(module, "operator", None) is not operator:
+            return
+
+        def index(x: Any) -> int:
+            if self.at is not None and self.at == _place(sys._getframe(1)):
+                self.count, self.at = self.count - 1, None
+            return operator.index(x)
+
+        module.operator = types.SimpleNamespace(**{**vars(operator), "index": index})
+
+
+def _place(frame: types.FrameType) -> tuple[int, int]:
+    """A call that a frame is making."""
+    return id(frame), frame.f_lasti
 
 
 ENTROPY = Entropy()

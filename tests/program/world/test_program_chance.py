@@ -152,3 +152,38 @@ def test_another_seed_is_a_draw():
     with pytest.warns(RuntimeWarning, match="it drew random numbers"):
         tape.compile(lambda x: x * tape.manual_seed(3).random())(np.ones(1))
     assert tape.random.generator() is not before  # it ran as it is, after what recording did was undone
+
+
+SEEDED = {
+    "a number": lambda x: x * np.random.RandomState(3).normal(size=3),
+    "an integer of NumPy's": lambda x: x + np.random.RandomState(np.int64(3)).randint(0, 9, 3),
+    "several": lambda x: x * np.random.RandomState([1, 2, 3]).uniform(size=3),
+    "in a loop": lambda x: sum(x * np.random.RandomState(k).rand() for k in range(3)),
+    "by name": lambda x: x * np.random.RandomState(seed=5).permutation(3),
+    "an argument": lambda x: x * np.random.RandomState(len(x)).normal(size=3),
+}
+UNSEEDED = {
+    "no seed": lambda x: x * np.random.RandomState().normal(),
+    "None": lambda x: x * np.random.RandomState(None).normal(),
+    "after one with a seed": lambda x: x * [np.random.RandomState(s) for s in (1, None)][1].normal(),
+    "before one with a seed": lambda x: x * list(map(np.random.RandomState, (None, 1)))[-2].normal(),
+    "what it is made of": lambda x: x * np.random.RandomState(np.random.MT19937()).normal(),
+    "and another seeded": lambda x: x * (np.random.RandomState().normal() + np.random.RandomState(0).normal()),
+}
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_generators_of_the_old_kind_with_a_seed_are_part_of_the_program(name):
+    """NumPy asks the system for a seed before it takes the one that is given."""
+    f = SEEDED[name]
+    compiled, x = tape.compile(f), np.array([1.0, 2.0, 3.0])
+    for k in range(3):
+        np.testing.assert_array_equal(compiled(x + k), f(x + k))
+
+
+@pytest.mark.parametrize("name", UNSEEDED)
+def test_generators_of_the_old_kind_without_a_seed_are_drawn_anew(name):
+    compiled = tape.compile(UNSEEDED[name])
+    with pytest.warns(RuntimeWarning, match="it drew random numbers"):
+        first = compiled(np.ones(3))
+    assert len({float(z[0]) for z in (first, compiled(np.ones(3)), compiled(np.ones(3)))}) == 3
