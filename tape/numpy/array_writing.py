@@ -29,7 +29,7 @@ from .arrays.casting import cast, source_of
 from .arrays.explaining import explained, has_lanes, rehearsed
 from .arrays.face import AnyNumber, Array, array, face
 from .arrays.face_base import numpy
-from .arrays.gaining_lanes import hold
+from .arrays.gaining_lanes import hold, move_together
 from .arrays.instead import NOT_MADE_HERE
 from .arrays.leaving import carries, plain, refusal
 from .arrays.lent import lent_of
@@ -122,13 +122,18 @@ def _unseen(target: Tensor, sources: tuple[Any, ...], by_copy: bool) -> None:
 def move(y: Array, source: Any) -> None:
     """Let an array that stands for a record move before something that moves is written into it.
 
-    Its tensor cannot become another one under whoever else holds it, so there must be nobody else; otherwise the write
-    refuses to be recorded.
+    Its tensor cannot become another one under whoever else holds it: the arrays that do, and those that look at its
+    memory, go on with others.  Where they are not known the write refuses to be recorded.
     """
-    if not isinstance(source, Layer) or not hasattr(y._tensor, "_row") or y._tensor._is_shared():
+    if not isinstance(source, Layer) or not hasattr(y._tensor, "_row") or not y._tensor._spec.inexact:
         return
-    if y._tensor._spec.inexact and sys.getrefcount(y._tensor) <= ALONE:
-        y._tensor = live(source)._moving(y._tensor)
+    source = live(source)
+    if not source._moves():
+        return
+    if sys.getrefcount(y._tensor) <= ALONE and not y._tensor._is_shared():
+        y._tensor = source._moving(y._tensor)
+    else:
+        move_together(y, source)
 
 
 ALONE = 2

@@ -1,4 +1,4 @@
-"""Arrays that gain lanes, because something that differs from lane to lane of `vmap` is written into them.
+"""Arrays that gain lanes or tangents, because something that has some is written into them.
 
 All that look at the memory gain them together: the array itself, and whatever is a view of it or what it is a view of.
 Their tensors stay what they are; the arrays go on with others, which lie in the new memory as those lay in the old one.
@@ -44,19 +44,30 @@ def hold(y: Array, value: Any) -> None:
         if found is None or lent_of(held):
             raise _unseen()
         del held  # who refers to it is counted
-        _all_gain(y, found, missing)
+        _all_go_on(y, found, gained(found[0], missing))
+
+
+def move_together(y: Array, value: Layer) -> None:
+    """Let an array that stands for a record move as what is to be written into it, with all that share its memory.
+
+    Where it is not known who these are it stays as it is.
+    """
+    held = live(y._tensor)
+    found = held._lookers()
+    if found is None or lent_of(held):
+        return
+    del held
+    _all_go_on(y, found, value._moving(found[0]))
 
 
 def _is_shared(held: Tensor) -> bool:
     return bool(lent_of(held)) or any(len(found[1]) > 1 if (found := x._lookers()) else True for x in components(held))
 
 
-def _all_gain(y: Array, found: tuple[Tensor, list[tuple[Tensor, Any]]], levels: list[Any]) -> None:
-    """Let the arrays that look at the memory of a base have layers of some levels; `y` is one of them."""
+def _all_go_on(y: Array, found: tuple[Tensor, list[tuple[Tensor, Any]]], whole: Any) -> None:
+    """Let the arrays that look at the memory of a base go on with that of another tensor; `y` is one of them."""
     arrays = _looking(y, found)
-    base, lookers = found
-    whole = gained(base, levels)
-    seen = {id(tensor): look(whole, steps) for tensor, steps in lookers}
+    seen = {id(tensor): look(whole, steps) for tensor, steps in found[1]}
     if any(memories(made) != memories(whole) for made in seen.values()):
         raise _unseen()
     for array in arrays:
