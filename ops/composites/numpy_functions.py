@@ -39,8 +39,11 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
         return clamp_max(ready(a), high)
     if high is None:
         return clamp_min(ready(a), low)
-    is_one = all(math.prod(shape) == 1 for shape in map(shape_of, (low, high)))
-    return (clamp if is_one else clamp_to_arrays)(ready(a), low, high)
+    a, bounds = ready(a), [*map(shape_of, (low, high))]
+    is_one = all(math.prod(shape) == 1 for shape in bounds)
+    if is_one and math.prod(a.shape) == 1:  # an array of one element is limited as one of several is by as many
+        is_one = not any(0 < len(shape) >= a.ndim for shape in bounds)
+    return (clamp if is_one else clamp_to_arrays)(a, low, high)
 
 
 clip = composite("clip", _clip, numpy=(np.clip,))

@@ -231,3 +231,19 @@ def test_gradients_of_sliding_products_cost_what_the_products_do(function, mode)
         moved = [[x, w][i] + 1e-20j * step if i == k else [x, w][i] for i in range(2)]
         slope = (function(moved[0], moved[1].conj() if function is np.correlate else moved[1], mode) ** 2).sum().imag
         np.testing.assert_allclose(found @ step, slope / 1e-20, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("shape", "bound"),
+    [((1,), (1,)), ((1,), ()), ((), ()), ((), (1,)), ((1, 1), (1,)), ((1, 1), (1, 1)), ((2,), (1,)), ((3, 2), (2,))],
+)
+def test_a_zero_at_a_bound_that_is_zero_has_the_sign_that_numpy_gives_it(shape, bound):
+    for sign in (1.0, -1.0):
+        x, end = np.zeros(shape) * sign, np.zeros(bound) * -sign
+
+        def f(x, end):
+            return np.clip(x, end, end)
+
+        expected = np.signbit(f(x, end))
+        for g in (f, tape.compile(f), lambda x, end: tape.func.jvp(lambda y: f(y, end), (x,), (x,))[0]):
+            assert np.array_equal(np.signbit(g(x, end)), expected)
