@@ -77,11 +77,12 @@ def fetched(name: str, by_numba: Callable[[], str]) -> tuple[Any, int]:
 def shipped(name: str) -> str | None:
     """The LLVM code of that name in the archive; None where there is none that was made of these sources."""
     from zipfile import BadZipFile, ZipFile
+    from zlib import error
 
     try:
         with ZipFile(io.BytesIO(ARCHIVE.read_bytes())) as archive:
             if archive.comment.decode() != sources():
                 return None
             return archive.read(name).decode()
-    except (OSError, BadZipFile, KeyError):
+    except (OSError, BadZipFile, error, KeyError, ValueError):  # it is not there, damaged, or another
         return None
