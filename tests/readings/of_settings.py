@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import collections
 import copy
 import copyreg
@@ -17,10 +18,11 @@ import warnings
 import weakref
 
 import numpy as np
+import scipy.special
 
 import tape
 
-from .kit import reading
+from .kit import READINGS, reading
 
 
 @reading
@@ -273,3 +275,68 @@ def cell_without_content():
 @reading
 def another_interpreter_limit():
     return (lambda x: x * sys.getrecursionlimit()), lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 7)
+
+
+BEFORE = scipy.special.seterr
+"""Known here before anything is compiled."""
+
+
+def failing(x):
+    try:
+        return x * (2.0 if scipy.special.gammaln(0.0) > 0 else 3.0)
+    except scipy.special.SpecialFunctionError:
+        return x * 5.0
+
+
+@reading
+def errors_of_special_functions():
+    return failing, lambda: scipy.special.seterr(singular="raise")
+
+
+@reading
+def errors_of_special_functions_by_another_name():
+    return failing, lambda: BEFORE(singular="raise")
+
+
+@reading
+def errors_of_special_functions_by_a_context():
+    entered = []
+    return failing, lambda: entered.append(scipy.special.errstate(all="raise").__enter__())
+
+
+def of_texts(name, write):
+    """Register what needs more digits than are allowed later."""
+
+    def make():
+        def f(x):
+            try:
+                return x * (2.0 if write() else 3.0)
+            except ValueError:
+                return x * 5.0
+
+        return f, lambda: sys.set_int_max_str_digits(700)
+
+    READINGS[name] = make
+
+
+MANY = 10**1000
+of_texts("digits_of_a_text", lambda: str(MANY))
+of_texts("digits_in_a_text", lambda: f"{MANY}")
+of_texts("digits_of_a_format", lambda: "%d" % MANY)  # noqa: UP031
+of_texts("digits_that_are_read", lambda: int("9" * 1000))
+
+
+def with_handler(name, code):
+    """Register what turns texts into bytes or back, with an error handler of the user's."""
+
+    def make():
+        codecs.register_error(f"readings.{name}", lambda error: ("?", error.end))
+        change = lambda: codecs.register_error(f"readings.{name}", lambda error: ("????", error.end))  # noqa: E731
+        return (lambda x: x * len(code(f"readings.{name}"))), change
+
+    READINGS[name] = make
+
+
+with_handler("handler_of_errors", lambda errors: "aé".encode("ascii", errors))
+with_handler("handler_of_errors_of_bytes", lambda errors: b"a\xff".decode("ascii", errors))
+with_handler("handler_of_errors_of_a_class", lambda errors: str(b"a\xff", "ascii", errors))

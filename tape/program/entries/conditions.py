@@ -16,7 +16,7 @@ from ..world.contents import MISSING
 from ..world.object_places import USED
 from ..world.registered import COUNT, Registrations
 from ..world.surroundings import Surroundings
-from ..world.watched import BUSY, Container, InContext, Space, WatchedArray
+from ..world.watched import BUSY, Container, InContext, Setting, Space, WatchedArray
 
 Entry = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -111,6 +111,9 @@ class Conditions:
         if isinstance(one, InContext):
             held = w.in_context(one.variable)  # None where it holds nothing
             w.require_or_ask(w.test("eq", held, w.thing(None if one.value is MISSING else one.value)), one.holds)
+        elif isinstance(one, Setting):
+            count, tag = (w.known(ctypes.addressof(word)) for word in (one.count, one.tag))
+            w.require_equal(w.load(count), w.load(tag))
         elif address is None:
             self.checks.append(one.holds)
         else:

@@ -37,9 +37,11 @@ from .known import (
     is_trusted,
     is_written_in_python,
     may_read_modules,
+    sets_errors,
 )  # fmt: skip
 from .reading import EQUATING
 from .surroundings import Unknown
+from .told import heed, heed_scipy
 from .watched import Container, Fact, WatchedArray, WatchedSlot, bases_fact, dict_fact, spec_fact, type_fact
 
 MOST = 1 << 15
@@ -78,6 +80,7 @@ def watch(look: Any, thing: Any) -> Looked:
     if way is not None:
         return way(look, thing)
     if not is_written_in_python(kind) and (kind in DISPATCHERS or callable(thing)):
+        heed_scipy(look, str(getattr(thing, "__module__", None) or ""))
         return None if is_known(thing) else Unknown(thing)
     return _own(look, thing) if in_library(file_of(kind)) else _instance(look, thing, kind)
 
@@ -121,12 +124,18 @@ def _own(look: Any, thing: Any) -> Looked:
 # Functions written in C.
 
 
+def _ufunc(look: Any, thing: np.ufunc) -> Looked:
+    if vars(np).get(thing.__name__) is not thing:
+        heed_scipy(look, "scipy.special")
+    return None if is_known(thing) else Unknown(thing)
+
+
 def _codeless(look: Any, thing: Any) -> Looked:
     """A function, or an attribute of a class, that is written in C."""
     if any(thing is other for other in BY_NAME):
         look.read_by_name(None)
     if thing in (repr, ascii, format):
-        look.write_texts()
+        heed(look, "texts")
     look.equates = look.equates or thing.__name__ in EQUATING
     owner, holder = getattr(thing, "__objclass__", None), getattr(thing, "__self__", None)
     if is_known(thing):
@@ -159,7 +168,11 @@ def _class(look: Any, kind: type) -> Looked:
     if any(kind is other for other in BY_NAME):
         look.read_by_name(None)
     if kind is str:
-        look.write_texts()
+        heed(look, "texts")
+    if kind is int:
+        heed(look, "digits")
+    if kind in (str, bytes, bytearray):
+        heed(look, "codes")
     if isinstance(kind, abc.ABCMeta) and "isinstance" not in look.around.asked:
         look.around.asked.add("isinstance")
         look.around.facts.append(Fact(abc.get_cache_token))
@@ -172,7 +185,7 @@ def _class(look: Any, kind: type) -> Looked:
         look.around.seeded.append(kind)
     if in_library(file_of(kind)) or is_known(kind) or kind is object or kind in IMMUTABLE:
         return None
-    if not is_written_in_python(kind) or kind is random.SystemRandom:
+    if not is_written_in_python(kind) or kind is random.SystemRandom or sets_errors(kind):
         return Unknown(kind)
     look.around.classes().add(kind)
     space = look.around.space(mapping_of(kind), kind)
@@ -217,6 +230,7 @@ def _instance(look: Any, thing: Any, kind: type) -> Looked:
 
 def _distribution(look: Any, thing: Any) -> Looked:
     """A distribution of SciPy's: its attributes are what its formulas know, and a generator that only draws use."""
+    heed_scipy(look, "scipy.stats")
     space = look.around.space(vars(thing))
     space.whole = True
     look.around.facts.append(dict_fact(thing))
@@ -350,7 +364,7 @@ WAYS: dict[type, Callable[[Any, Any], Looked]] = {
         ),
         _codeless,
     ),
-    np.ufunc: lambda look, f: None if is_known(f) else Unknown(f),
+    np.ufunc: _ufunc,
     property: lambda look, p: look.all_inside((p.fget, p.fset, p.fdel)),
     staticmethod: lambda look, m: look.inside(m.__func__),
     classmethod: lambda look, m: look.inside(m.__func__),

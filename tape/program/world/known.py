@@ -203,6 +203,12 @@ def _is_calculation(function: Any) -> bool:
     return is_trusted(home_of(function)) if isinstance(inner, FunctionType) else True
 
 
+def sets_errors(thing: Any) -> bool:
+    """Whether something sets how SciPy's special functions tell of errors."""
+    module = str(getattr(thing, "__module__", None) or "")
+    return getattr(thing, "__name__", None) in ("errstate", "seterr") and in_modules(module, ("scipy.special",))
+
+
 def is_known(thing: Any) -> bool:
     """Whether a function or type that is not written in Python gives the same again for the same arguments."""
     if id(thing) in known():
@@ -212,6 +218,8 @@ def is_known(thing: Any) -> bool:
     module = str(getattr(thing, "__module__", None) or "")
     if isinstance(thing, (types.MethodDescriptorType, types.WrapperDescriptorType, types.GetSetDescriptorType)):
         return is_known(thing.__objclass__)
+    if sets_errors(thing):
+        return False
     if isinstance(thing, type):
         return (
             in_modules(module, ("scipy", "numpy.random", "numpy.dtypes", "collections"))

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import abc
 import builtins
-import copyreg
 import functools
 import importlib.util
 import itertools
 import sys
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from functools import partial
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from ...base import printing
 from ...base.location import in_library
 from ...base.tensor import Tensor
 from .contents import MISSING, original
@@ -43,19 +40,11 @@ from .known import (
 )  # fmt: skip
 from .reading import Load, codes_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
-from .watched import (
-    Cell,
-    Fact,
-    InContext,
-    One,
-    Space,
-    code_facts,
-    is_special,
-    keep_what_counts,
-    name_facts,
-    type_fact,
-)
+from .told import heed, heed_scipy, is_setter
+from .watched import Cell, Fact, Space, code_facts, is_special, keep_what_counts, name_facts, type_fact
 
+CODING = frozenset({"decode", "encode"})
+"""Attributes by which texts become bytes, and bytes texts."""
 BEYOND = ("base", "obj")
 """Attributes by which one gets from a view to what it is a view of."""
 TITLES = {"__annotations__", "__doc__", "__module__", "__name__", "__qualname__"}
@@ -87,6 +76,7 @@ class Look:
         of_modules: those of them that may read such of modules too.
         equates: whether it is asked if things are equal.
         beyond: whether arrays are made of the memory around others.
+        reducers: functions that copy objects of a class, to be looked at where the class is met.
     """
 
     def __init__(self, around: Surroundings, constant: Iterable[Any] = ()):
@@ -106,7 +96,7 @@ class Look:
         self._codes: dict[int, CodeType] = {}
         self._open: dict[int, Space] = {}
         self._told: list[Space] = []
-        self._reducers: dict[type, FunctionType] = {}
+        self.reducers: dict[type, FunctionType] = {}
 
     def look_at(self, roots: Iterable[Any]) -> None:
         """Watch some things, and all that can be got at from them."""
@@ -152,8 +142,8 @@ class Look:
                 space.names.update(self._sites)
                 for name in self._sites.keys() & space.copy.keys():
                     self._attribute(space, name)
-            for kind in [k for k, r in self._reducers.items() if id(k) in self._seen or not is_of_one_package(k, r)]:
-                self.look(self._reducers.pop(kind), None)
+            for kind in [k for k, r in self.reducers.items() if id(k) in self._seen or not is_of_one_package(k, r)]:
+                self.look(self.reducers.pop(kind), None)
             if self.by_name or self.beyond or not self._sites.keys().isdisjoint(BEYOND):
                 self._look_beyond()
 
@@ -272,22 +262,9 @@ class Look:
         if of_modules:
             self.of_modules = _together(self.of_modules, found)
 
-    def write_texts(self) -> None:
-        """Texts are made, perhaps of arrays or tensors, which is done as their ``set_printoptions`` says."""
-        if "texts" not in self.around.asked:
-            self.around.asked.add("texts")
-            self.around.facts.append(print_options())
-            self.around.space(vars(printing)).names.add("options")
-            masked = sys.modules.get("numpy.ma.core")
-            self.inside(getattr(masked, "masked_print_option", None))
-
-    def make_copies(self) -> None:
-        """Things are copied, which is done as `copyreg` was told."""
-        if "copies" not in self.around.asked:
-            self.around.asked.add("copies")
-            self.around.space(copyreg.dispatch_table).whole = True
-            found = {k: r for k, r in copyreg.dispatch_table.items() if isinstance(r, FunctionType)}
-            self._reducers = {kind: reduce for kind, reduce in found.items() if is_looked_into(reduce)}
+    def doubt(self, text: str) -> None:
+        """Something that is always read is unknown."""
+        self._found.append((Unknown(None, text), None))
 
     # Functions and their code.
 
@@ -298,6 +275,8 @@ class Look:
         if function.__code__ is DISPATCHING:  # by the class of its argument, as abstract classes say
             self.around.facts += [*code_facts(function), Fact(abc.get_cache_token)]
             return self.inside(vars(function).get("registry"))
+        if is_setter(function):
+            return Unknown(function)
         code, home = function.__code__, home_of(function)
         is_own = in_library(code.co_filename)
         if not is_own or vars(function):  # also of a user's function that has no attributes yet
@@ -310,9 +289,10 @@ class Look:
         if function.__kwdefaults__:
             self.around.space(function.__kwdefaults__).whole = True
         if not is_looked_into(function):
+            heed_scipy(self, home)
             self.beyond = self.beyond or function.__name__ == "as_strided"
             if home == "copy":
-                self.make_copies()
+                heed(self, "copies")
             if in_modules(home, READS_ALL):
                 self.read_by_name(None, may_read_modules(function))
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))
@@ -335,7 +315,9 @@ class Look:
             self.around.compares = self.around.compares or reads.compares
             self.equates = self.equates or reads.equates
             if reads.texts:
-                self.write_texts()
+                heed(self, "texts")
+            if not CODING.isdisjoint(reads.attributes):
+                heed(self, "codes")
             if reads.any:
                 self.read_by_name((code, offset) for offset in reads.any)
             self._found += [(Unknown(name, f"the attribute {name}"), ((code, at),)) for at, name in reads.inner]
@@ -439,14 +421,6 @@ def surroundings(
     Look(found, constant).look_at((function, *objects))
     keep_what_counts(found.spaces.values())
     return found
-
-
-def print_options() -> One:
-    """What tells whether NumPy's print options are still the same."""
-    variable = getattr(sys.modules.get("numpy._core.printoptions"), "format_options", None)
-    if isinstance(variable, ContextVar):
-        return InContext(variable)
-    return Fact(lambda: tuple(np.get_printoptions().values()))
 
 
 _dispatching: Any = functools.singledispatch(named)

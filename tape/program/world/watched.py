@@ -297,6 +297,39 @@ class Fact(One):
             self.put(self.value)
 
 
+class Setting(One):
+    """What everybody is told by a function whose calls are counted (see `told`).
+
+    Attributes:
+        count: how often anything was set.
+        tag: how often it had been when this was what it was.
+    """
+
+    count = ctypes.c_uint64(0)
+
+    def __init__(self, ask: Callable[[], Any], put: Callable[[Any], Any]):
+        self.ask, self.put = ask, put
+        self.tag = ctypes.c_uint64(self.count.value)
+        self.value = ask()
+
+    def word(self) -> Word | None:
+        return self.count, self.tag.value
+
+    def now(self) -> Any:
+        return self.ask()
+
+    def holds(self) -> bool:
+        count = self.count.value
+        if count != self.tag.value and not alike(self.now(), self.value):
+            return False
+        self.tag.value = count
+        return True
+
+    def put_back(self) -> None:
+        if not alike(self.now(), self.value):
+            self.put(self.value)
+
+
 class Container:
     """A list, set or the like, and what was in it."""
 

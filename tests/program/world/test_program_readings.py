@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.special
 from numpy.testing import assert_array_equal
 from readings import DRAWS, READINGS
 
@@ -24,8 +25,10 @@ def as_it_was():
     """What the readings change of all there is, is put back."""
     options, errors, filters, argv = np.get_printoptions(), np.geterr(), warnings.filters[:], sys.argv[:]
     limit, erf, abs_, dtype = sys.getrecursionlimit(), math.erf, builtins.abs, tape.get_default_dtype()
-    copied = dict(copyreg.dispatch_table)
+    copied, special, digits = dict(copyreg.dispatch_table), scipy.special.geterr(), sys.get_int_max_str_digits()
     yield
+    scipy.special.seterr(**special)
+    sys.set_int_max_str_digits(digits)
     np.set_printoptions(**options)
     tape.set_printoptions(profile="default")
     np.ma.masked_print_option.set_display("--")
