@@ -22,14 +22,15 @@ from ops import Op
 from ops.algebra.sparse import yielding
 from ops.shapes.overwriting import look as shown
 
+from ...base.errors import view_error
 from ...base.locks import new_lock
 from ...base.tensor import Face, Tensor
 from ...memory.adopting import views_below
 from ...recording.leaf import RECORDED
 from ...recording.recorder import bind, lift
-from ...recording.version import holders
+from ...recording.version import holders, is_shared
 from ...recording.views import base_of, look_of, owner
-from .aliases import memory_of
+from .aliases import is_look, memory_of
 from .large.later import value_of
 from .trace import Trace, Untraceable, value_in
 from .traced import Traced, traced
@@ -103,6 +104,8 @@ class Outside(Tensor):
         trace = recorded_here()
         if trace is None:
             return Tensor._check_shown(self, view)
+        if id(self) not in trace.own:
+            _check_lies(self, view)
         return bool(stand_in(self, trace)._check_shown(view))
 
     def _check_histories(self, tensors: Sequence[Any]) -> None:
@@ -171,6 +174,21 @@ def recorded_here() -> Trace | None:
     """The trace that this thread is recording, the innermost if there are several."""
     traces = _OPEN.get(threading.get_ident())
     return traces[-1] if traces else None
+
+
+def _check_lies(x: Tensor, view: Tensor) -> None:
+    """Check that a tensor from around can be seen in the shape of another one without a copy.
+
+    Raises:
+        RuntimeError: if it cannot.
+        Untraceable: if it is laid anew where the function runs as it is, since nobody else sees its memory.
+    """
+    array = value_in(x)
+    if not view._spec.size or is_look(np.reshape(array, view._spec.shape), array):
+        return
+    if base_of(x) is not x or is_shared(x):
+        raise view_error(x._spec.shape, view._spec.shape)
+    raise Untraceable("it asks for a view of a tensor around it, which is laid anew in memory for that")
 
 
 def stand_in(x: Any, trace: Trace) -> Any:

@@ -22,7 +22,7 @@ from .aliases import become, is_shared, lay, memory_of
 from .cells import CellPlace, place_of
 from .changes_in_place import check_free, fill, is_part, lies_there, put
 from .large.later import strides_of
-from .trace import Trace, escaped
+from .trace import CONSTANT, INPUT, Trace, Untraceable, escaped
 from .traced_index import AT_PLACES, has_places
 
 
@@ -55,8 +55,15 @@ class TracedMemory(Tensor):
 
     def _check_shown(self, view: Any) -> bool:
         memory, steps = memory_of(self)
+        if self._trace.code(memory.row) == INPUT and view._spec.size > 1 and self._spec.ndim > 1:
+            self._trace.ordered = True  # of an argument that lies otherwise there may be no such view
+            if memory_of(view)[0] is not memory:
+                raise Untraceable("it asks for a view of an argument that does not lie in memory as that needs")
         copied = bool(steps) and view._spec.size and memory_of(view)[0] is not memory
-        if copied and memory.first is not None and np.asarray(memory.first).flags.c_contiguous:
+        is_known = memory.first is not None and (
+            self._trace.code(memory.row) == CONSTANT or np.asarray(memory.first).flags.c_contiguous
+        )
+        if copied and is_known:
             raise view_error(self._spec.shape, view._spec.shape)
         if view._spec.size and memory_of(view)[0] is not memory:
             view._stand_for_view(self)
