@@ -71,8 +71,8 @@ def test_a_true_one_after_many_false_ones(name, transform, falls):
     compiled, x, y = tape.compile(function), with_(number), with_(7.0)
     expected = messages(function, x), messages(function, y), messages(function, with_(7.0, x[::-1]))
     assert expected[1]
-    for _ in range(3):
-        for _ in range(falls):
+    for some in (falls, falls, 10):
+        for _ in range(some):
             assert messages(compiled, x) == expected[0]
         assert messages(compiled, y) == expected[1]
         assert messages(compiled, with_(7.0, x[::-1])) == expected[2]
