@@ -10,6 +10,7 @@ those that smaller steps do not contradict (after Ridders, *Advances in Engineer
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ from .grid import ROUNDING, Outputs, Vector, pair
 
 RATIO = 4.0
 ORDERS = 3
+AT_ONCE = 512
+"""So many numbers are compared at once with those at smaller steps; all of one step are."""
 LEAST_REACH, LEAST_STEP = 1e-13, 1e-290
 COMPLEX_STEP, COMPLEX_ERROR = 1e-100, 1e-12
 
@@ -149,10 +152,23 @@ def _contradicted(entries: np.ndarray, errors: np.ndarray, plain: np.ndarray, pl
     A step of many periods of an oscillation gives consistent zeros; smaller steps know better.
     """
     raised = errors.copy()
-    for k in range(len(entries)):
-        gap = np.abs(entries[k] - plain[k + 1 :]) / ROUNDING - plain_errors[k + 1 :]
-        raised[k] = np.maximum(errors[k], np.max(np.where(np.isfinite(gap), gap, 0.0), axis=0, initial=0.0))
+    for k, rows, smaller in _parts(entries, len(plain), 1):
+        gap = np.abs(entries[rows, None] - plain[k + 1 :]) / ROUNDING - plain_errors[k + 1 :]
+        gap = np.where(smaller & np.isfinite(gap), gap, 0.0)
+        raised[rows] = np.maximum(errors[rows], np.max(gap, axis=1, initial=0.0))
     return raised
+
+
+def _parts(table: np.ndarray, steps: int, apart: int) -> Iterator[tuple[int, slice, np.ndarray]]:
+    """The rows of a table, one per step, in turn; several at once where they are short.
+
+    Gives the first row, the rows, and of every step from `apart` places after the first one on, whether it is so far
+    after each of the rows: (rows, steps, 1).
+    """
+    several = max(1, AT_ONCE // max(table.shape[1], 1))
+    for k in range(0, len(table), several):
+        rows = slice(k, min(k + several, len(table)))
+        yield k, rows, (np.arange(k, steps - apart) >= np.arange(k, rows.stop)[:, None])[..., None]
 
 
 def _mark_kinks(
@@ -181,10 +197,10 @@ def _mark_kinks(
 def _fades(jump: np.ndarray, rounding: np.ndarray) -> np.ndarray:
     """Per step but the last two, whether the slopes come together again at smaller steps, above rounding."""
     fades = np.zeros(jump[:-2].shape, dtype=bool)
-    for k in range(len(fades)):
-        size, later = np.abs(jump[k]), slice(k + 3, None)
+    for k, rows, smaller in _parts(fades, len(jump), 3):
+        size, later = np.abs(jump[rows, None]), slice(k + 3, None)
         clear = size > 100 * rounding[later]
-        fades[k] = np.any(clear & (np.abs(jump[later] - jump[k]) > 0.1 * size), axis=0)
+        fades[rows] = np.any(smaller & clear & (np.abs(jump[later] - jump[rows, None]) > 0.1 * size), axis=1)
     return fades
 
 
