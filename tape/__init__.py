@@ -24,7 +24,7 @@ from .base.printing import printoptions, set_printoptions
 from .base.rooms import on_demand
 from .base.tensor import Size, Tensor
 from .history import collecting, stepping
-from .memory import choosing, inplace, shaping, to_dtype
+from .memory import choosing, inplace, parting, shaping, to_dtype
 from .methods import Methods as _Methods
 from .random import manual_seed, normal, rand, rand_like, randint, randn, randn_like, randperm
 from .recording import halves

@@ -23,7 +23,7 @@ from ..recording.functions import FUNCTIONS, METHODS, is_method, public
 from ..recording.laying import giving_rows, in_rows, laid, lie_within
 from ..recording.recorder import as_tensor, wrap
 from ..recording.short_ways import store
-from .shaping import along
+from .parting import along
 
 
 class ValuesAndIndices(NamedTuple):

@@ -28,7 +28,7 @@ from ..recording.level import Layer, live
 from ..recording.version import increment, note_refit
 from ..recording.views import ViewStep, children, link, look_of, sever
 from ..recording.wengert import current
-from . import choosing, shaping, storage  # noqa: F401  (their functions take the places of derived ones)
+from . import choosing, parting, shaping, storage  # noqa: F401  (their functions take the places of derived ones)
 from .rebase import assign, check_free, is_tracked, reread
 from .repeated import fill
 from .writing import write

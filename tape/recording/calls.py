@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 import ops
 
 from ..base.rooms import opened
+from ..base.signatures import signed
 from ..base.tensor import Face, Tensor
 from .functions import FUNCTIONS, METHODS
 
@@ -64,6 +66,17 @@ def function_only(function: F, name: str | None = None) -> F:
     """Make a function public, without a method."""
     FUNCTIONS[name or function.__name__] = function
     return function
+
+
+def as_derived(register: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """For the short way of a derived function, which it calls in all other cases: it takes its place, and looks so."""
+
+    def give(function: Any) -> Any:
+        model = derived[function.__name__]
+        function.__doc__ = model.__doc__
+        return register(signed(function, lambda: inspect.signature(model)))
+
+    return give
 
 
 def also(name: str, function: F) -> F:

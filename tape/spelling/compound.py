@@ -20,7 +20,8 @@ from ..base.errors import ShapeError
 from ..base.signatures import passing_on
 from ..base.tensor import Tensor
 from ..memory.inplace import inplace
-from ..memory.shaping import along, broadcast_shapes, expand
+from ..memory.parting import along
+from ..memory.shaping import broadcast_shapes, expand
 from ..recording.calls import adaptor, axis_of, derived, function_only, method, sizes_of
 from ..recording.creation import array_of, as_tensor
 from ..recording.functions import FUNCTIONS, METHODS

@@ -15,7 +15,7 @@ from ..base.signatures import passing_on
 from ..base.tensor import Tensor
 from ..memory.choosing import check_source, number_for
 from ..memory.inplace import inplace
-from ..memory.shaping import along
+from ..memory.parting import along
 from ..recording.calls import adaptor, axis_of, counted, derived, method
 from ..recording.creation import as_tensor
 from ..recording.functions import FUNCTIONS
