@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from importlib import import_module
 from pathlib import Path
@@ -17,6 +18,7 @@ from tape.jit.machine import shipped
 from tape.jit.machine.frames import KERNEL, address_of
 from tape.jit.machine.kept import sources
 
+LITERAL = ast.Constant, ast.Tuple, ast.BinOp, ast.BitOr, ast.Load
 CODE = ship.shipped_code()
 JIT = Path(tape.__file__).parent / "jit"
 
@@ -37,6 +39,23 @@ def test_it_speaks_of_no_machine_and_needs_nothing(name):
     parsed = llvm.parse_assembly(text)
     parsed.verify()
     assert [f.name for f in parsed.functions if f.name == "kernel"] == ["kernel"]
+
+
+def test_it_reads_nothing_that_differs_between_versions_of_python():
+    """It is made by one of them: a number that another one has elsewhere has to be read from the state."""
+    tree = ast.parse((JIT / "machine" / "object_layout.py").read_text("utf-8"))
+    names = {
+        name.id for node in tree.body if isinstance(node, ast.Assign)
+        for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name)
+        if all(isinstance(part, LITERAL) for part in ast.walk(node.value))
+    }  # fmt: skip
+    imported = [
+        name.name for file in (JIT / "sweeps").glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)
+        if node.module == "machine.object_layout" for name in node.names
+    ]  # fmt: skip
+    assert len(set(imported)) > 5
+    assert set(imported) <= names
 
 
 def test_python_gives_as_many_words_as_a_function_takes():

@@ -28,13 +28,16 @@ def look(state, value, kind):
 
 
 @njit
-def integer(address):
-    return is_small(address), int_value(address)
+def integer(state, address):
+    return is_small(state, address), int_value(state, address)
 
 
 @njit
 def size(address):
     return array_size(address)
+
+
+STATE = Workspace()
 
 
 def values(kind):
@@ -92,11 +95,11 @@ def test_sizes_of_arrays_of_every_rank():
 
 def test_integers():
     for value in (0, 1, 255, (1 << 30) - 1, 1 << 30, (1 << 45) + 7, (1 << 60) - 1):
-        small, read = integer(id(value))
+        small, read = integer(STATE.address, id(value))
         assert small
         assert read == value
     for value in (-1, -(1 << 40), 1 << 60, 1 << 100):
-        assert not integer(id(value))[0]
+        assert not integer(STATE.address, id(value))[0]
 
 
 def test_the_layout_was_confirmed_here():

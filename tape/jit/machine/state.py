@@ -14,6 +14,9 @@ from __future__ import annotations
 # How the result of the row being lowered is cut into blocks (see `tape.jit.sweeps.broadcast`); CUT is the
 # position of the row for which the cut was worked out, because its operands differ in shape.
 BLOCKS, LENGTH, CUT, PATTERNS = 42, 43, 44, 45
+# How far the number of digits is shifted in an int: of all that is known of objects what differs between versions of
+# Python has to stand here, as the code is compiled for all of them.
+DIGIT_SHIFT = 48
 # Free slots by size: CLASS_BYTES[k] is a size, CLASS_HEAD[k] the first free slot of that size.
 CLASS_BYTES, CLASS_HEAD, MAX_CLASSES = 64, 128, 64
 STATE_WORDS = 192

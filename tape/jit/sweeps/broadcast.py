@@ -37,7 +37,7 @@ def length_at(state, shape, axis):  # type: ignore[no-untyped-def]
     """Length of an axis of a shape: a tuple, or an array whose own shape is meant."""
     if load_word(shape + TYPE) == get(state, ARRAY_TYPE):
         return load_word(load_word(shape + ARRAY_DIMS) + 8 * axis)
-    return int_value(load_word(shape + get(state, TUPLE_ITEMS) + 8 * axis))
+    return int_value(state, load_word(shape + get(state, TUPLE_ITEMS) + 8 * axis))
 
 
 @inner

@@ -76,7 +76,7 @@ def check(state, position):  # type: ignore[no-untyped-def]
     """Whether a row can be lowered now, and if not, why."""
     if get(state, STOPPING) and get(get(state, FLAG_TABLE), position) & STOPS:
         return STOP
-    code = int_value(field(state, position, OP))
+    code = int_value(state, field(state, position, OP))
     motion = fact(state, code, MOTION) if code < get(state, OP_COUNT) else PYTHON
     if motion == PYTHON:
         return STOP
@@ -176,7 +176,7 @@ def lower(state):  # type: ignore[no-untyped-def]
         status = check(state, position)
         if status != GO:
             return status
-        code = int_value(field(state, position, OP))
+        code = int_value(state, field(state, position, OP))
         if fact(state, code, MOTION) == MATRIX:
             return MATRICES
         for side in range(2):

@@ -5,29 +5,28 @@ from __future__ import annotations
 from ...base.row import HANDLE, WIDTH
 from .address import get, load_u32, load_word
 from .jitting import inner
-from ..machine.object_layout import DIGIT_SHIFT, INT_DIGITS, INT_TAG, LIST_ITEMS, TYPE
-from ..machine.state import INT_TYPE, NUMBER, ROWS, SHIFT, TUPLE_ITEMS, TUPLE_TYPE
+from ..machine.object_layout import INT_DIGITS, INT_TAG, LIST_ITEMS, TYPE
+from ..machine.state import DIGIT_SHIFT, INT_TYPE, NUMBER, ROWS, SHIFT, TUPLE_ITEMS, TUPLE_TYPE
 
 ROW_BYTES = 8 * WIDTH
 THREAD_SHIFT = 40
 
 
 @inner
-def int_value(address):  # type: ignore[no-untyped-def]
+def int_value(state, address):  # type: ignore[no-untyped-def]
     """Value of a non-negative int below 2**60."""
     low = load_u32(address + INT_DIGITS)
-    if load_word(address + INT_TAG) >> DIGIT_SHIFT < 2:
+    if load_word(address + INT_TAG) >> get(state, DIGIT_SHIFT) < 2:
         return low
     return low | load_u32(address + INT_DIGITS + 4) << 30
 
 
 @inner
-def is_small(address):  # type: ignore[no-untyped-def]
+def is_small(state, address):  # type: ignore[no-untyped-def]
     """Whether an int is one that `int_value` can read: not negative, at most two digits."""
-    tag = load_word(address + INT_TAG)
-    if DIGIT_SHIFT == 0:
-        return 0 <= tag <= 2
-    return tag & 3 != 2 and tag >> DIGIT_SHIFT <= 2
+    tag, shift = load_word(address + INT_TAG), get(state, DIGIT_SHIFT)
+    is_negative = tag < 0 if shift == 0 else tag & 3 == 2
+    return not is_negative and tag >> shift <= 2
 
 
 @inner
@@ -39,20 +38,20 @@ def field(state, position, index):  # type: ignore[no-untyped-def]
 @inner
 def owned(state, ref):  # type: ignore[no-untyped-def]
     """Whether an operand is a record of this list."""
-    return load_word(ref + TYPE) == get(state, INT_TYPE) and int_value(ref) >> THREAD_SHIFT == get(state, NUMBER)
+    return load_word(ref + TYPE) == get(state, INT_TYPE) and int_value(state, ref) >> THREAD_SHIFT == get(state, NUMBER)
 
 
 @inner
 def locate(state, ref, before):  # type: ignore[no-untyped-def]
     """Position of the record with this handle, which lies before position `before`."""
-    handle = int_value(ref)
+    handle = int_value(state, ref)
     position = handle - get(state, SHIFT)
     if 0 <= position < before and field(state, position, HANDLE) == ref:
         return position
     low, high = 0, before
     while low < high:
         middle = (low + high) >> 1
-        if int_value(field(state, middle, HANDLE)) < handle:
+        if int_value(state, field(state, middle, HANDLE)) < handle:
             low = middle + 1
         else:
             high = middle

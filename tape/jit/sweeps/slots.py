@@ -32,7 +32,7 @@ def slot_of(state, position):  # type: ignore[no-untyped-def]
 @inner
 def spec_row(state, spec):  # type: ignore[no-untyped-def]
     """Address of the row (size, kind) of a spec object."""
-    return get(state, SPEC_TABLE) + 16 * int_value(load_word(spec + get(state, SPEC_INDEX)))
+    return get(state, SPEC_TABLE) + 16 * int_value(state, load_word(spec + get(state, SPEC_INDEX)))
 
 
 @inner

@@ -191,10 +191,12 @@ def emit_linear(state, position, code, side, own, target):  # type: ignore[no-un
 def block_index_holds(state, position, blocks):  # type: ignore[no-untyped-def]
     """Whether the index of a block is an int in range(blocks)."""
     index = load_word(field(state, position, PARAMS) + get(state, TUPLE_ITEMS))
-    return load_word(index + TYPE) == get(state, INT_TYPE) and is_small(index) and int_value(index) < blocks
+    return (
+        load_word(index + TYPE) == get(state, INT_TYPE) and is_small(state, index) and int_value(state, index) < blocks
+    )
 
 
 @inner
 def block_index(state, position):  # type: ignore[no-untyped-def]
     """The index of a block."""
-    return int_value(load_word(field(state, position, PARAMS) + get(state, TUPLE_ITEMS)))
+    return int_value(state, load_word(field(state, position, PARAMS) + get(state, TUPLE_ITEMS)))
