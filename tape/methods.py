@@ -26,7 +26,7 @@ from .recording.functions import METHODS, OperatorMethods
 from .recording.indexing import IndexMethods
 from .recording.leaf import LeafMethods
 from .recording.numpy_bridge import NumpyMethods
-from .spelling import compound, factors, of_matrices, placing, redraw  # noqa: F401  (their functions are methods)
+from .spelling import compound, factors, of_matrices, placing, redraw, small_functions  # noqa: F401  (their functions are methods)
 from .spelling.complex_parts import ComplexMethods
 from .spelling.protocol import PythonMethods
 

@@ -12,10 +12,11 @@ import numpy as np
 from ..base.row import CODE, LASTI
 from ..base.tensor import Tensor
 from ..memory.rebase import check_free, rebase
+from ..recording.inference import cannot_be_saved
 from ..recording.level import Layer, live
 from ..recording.recorder import CUSTOM, LARGE, output, user_frame, wrap
 from ..recording.views import CUSTOM as CUSTOM_VIEW, SEVERAL_CUSTOM, link, look_of, owner
-from ..recording.wengert import WengertList, current
+from ..recording.wengert import EVER_INFERRED, WengertList, current
 from .custom_vmap import apply_mapped
 from .rules import BackwardCFunction
 
@@ -62,8 +63,11 @@ def record_one(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tenso
     """`record` for the usual case: one result, which is a tensor, and nothing marked."""
     spec = x._spec
     ctx._outputs = (spec,)
+    is_recorded = wengert.recording and spec.inexact and True in ctx.needs_input_grad
+    if is_recorded and EVER_INFERRED:
+        _check_saved(ctx, wengert)
     ctx._settle(tensors, (x,))
-    if not (wengert.recording and spec.inexact and True in ctx.needs_input_grad):
+    if not is_recorded:
         return _alias(x, tensors)
     return _seen_through(wrap(x._data, append(ctx, wengert, tensors, spec), spec), x, tensors)
 
@@ -77,8 +81,11 @@ def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], 
     ctx._plain = tuple([i for i, x in enumerate(found) if _among(x, plain)])
     ctx._outputs = tuple([x._spec if isinstance(x, Tensor) else None for x in results])
     flows = [spec is not None and spec.inexact and not _among(x, plain) for x, spec in zip(results, ctx._outputs)]
+    is_recorded = wengert.recording and True in flows and True in ctx.needs_input_grad
+    if is_recorded and EVER_INFERRED:
+        _check_saved(ctx, wengert)
     ctx._settle(tensors, found)
-    if not (wengert.recording and True in flows and True in ctx.needs_input_grad):
+    if not is_recorded:
         return [_alias(x, tensors, dirty, plain) if isinstance(x, Tensor) else x for x in results]
     alone = ctx._outputs[0] if len(results) == 1 else None
     handle = append(ctx, wengert, tensors, alone)
@@ -101,6 +108,16 @@ def record(ctx: BackwardCFunction, wengert: WengertList, tensors: list[Tensor], 
         if is_dirty or not _among(x, tensors):
             twice[id(x)] = made[-1]
     return made[::-1]
+
+
+def _check_saved(ctx: BackwardCFunction, wengert: WengertList) -> None:
+    """Raise if something that was made in inference mode is saved, unless a derivative is taken there.
+
+    Raises:
+        RuntimeError: saying so.
+    """
+    if not wengert.inferred and any(x is not None and x._inference for x in ctx._saved):
+        raise cannot_be_saved(f"{ctx._title}.forward saves it")
 
 
 def _seen_through(z: Tensor, x: Tensor, tensors: Sequence[Tensor], several: bool = False) -> Tensor:

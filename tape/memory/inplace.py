@@ -206,7 +206,9 @@ def _restride(name: str, compute: Callable[..., Tensor]) -> Callable[..., Tensor
         return self
 
     change.__name__ = f"{name}_"
-    change.__doc__ = f"`{name}` in place: the tensor itself gets that shape, and keeps its memory."
+    change.__doc__ = (
+        f"`{name}` in place, of the same ``dims`` or sizes: the tensor itself gets that shape, and keeps its memory."
+    )
     return like(change, compute, "self", out=False)
 
 

@@ -70,11 +70,16 @@ def stays_out(op: Op, operands: Sequence[Any], params: dict[str, Any], wanted: S
     needs = op.needs(wanted)
     for i, x in enumerate(operands):
         if isinstance(x, Tensor) and x._inference and ("xs" if op.variadic else op.operands[i]) in needs:
-            raise RuntimeError(
-                "Inference tensors cannot be saved for backward: one was made in inference_mode(), and the gradient of "
-                f"{op.name} needs its value.\nUse a clone() of it, or make it under no_grad() instead."
-            )
+            raise cannot_be_saved(f"the gradient of {op.name} needs its value")
     return False
+
+
+def cannot_be_saved(why: str) -> RuntimeError:
+    """The error where a record would save what was made in inference mode."""
+    return RuntimeError(
+        f"Inference tensors cannot be saved for backward: one was made in inference_mode(), and {why}.\n"
+        "Use a clone() of it, or make it under no_grad() instead."
+    )
 
 
 def check_changeable(tensor: Tensor, operation: str) -> None:

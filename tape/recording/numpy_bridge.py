@@ -125,6 +125,13 @@ def _no_rule(name: str, why: str = "has no rule for tensors") -> NoRule:
     )
 
 
+OF_ITS_CLASS = frozenset({
+    "__annotations__", "__array_priority__", "__init_subclass__", "__module__", "__slots__", "__subclasshook__",
+    "__weakref__",
+})  # fmt: skip
+"""Names that nobody looks for at a tensor."""
+
+
 class NumpyMethods(Theme):
     """What NumPy asks of a tensor, and a tensor as an array."""
 
@@ -186,7 +193,8 @@ class NumpyMethods(Theme):
 
         So few that Python, which does not look among 750 names or more, tells which was meant by one that is not there.
         """
-        return [name for name in object.__dir__(self) if name[:2] == "__" or not name.startswith(("_", "numpy_"))]
+        seen = (name for name in object.__dir__(self) if name[:2] == "__" or not name.startswith(("_", "numpy_")))
+        return [name for name in seen if name not in OF_ITS_CLASS]
 
     @property
     def _mask(self) -> Any:

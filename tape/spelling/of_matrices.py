@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.signatures import like
+from ..base.signatures import like, passing_on
 from ..base.tensor import Tensor
 from ..memory.inplace import inplace
 from ..recording.calls import adaptor, axis_of, derived, method
@@ -43,6 +43,20 @@ def count_nonzero(
     dim = (dim, *dims) if dims else axis if dim is None else dim
     z: Tensor = derived["count_nonzero"](input, dim=dim, keepdim=keepdim or keepdims)
     return z
+
+
+def _without_nan(name: str) -> None:
+    def reduced(input: Tensor, dim: Any = None, keepdim: bool = False, **named: Any) -> Tensor:
+        z: Tensor = derived[name](input, **{"dim": dim, "keepdim": keepdim, **named})
+        return z
+
+    reduced.__name__ = reduced.__qualname__ = name
+    reduced.__doc__ = derived[name].__doc__
+    adaptor(passing_on(reduced, derived[name], gives="Tensor"))
+
+
+_without_nan("nansum")
+_without_nan("nanmean")
 
 
 @adaptor

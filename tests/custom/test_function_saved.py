@@ -207,3 +207,31 @@ def test_the_places_of_what_was_saved():
         z.grad_fn._raw_saved_tensors  # noqa: B018
     with pytest.raises(AttributeError, match="_raw_saved_tensors"):
         (x * y).grad_fn._raw_saved_tensors  # noqa: B018
+
+
+def test_what_was_made_in_inference_mode_is_not_saved():
+    """As no operation saves it; within a derivative that is taken there, it may be."""
+
+    class Times(tape.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y, None)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, g):
+            x, y, _ = ctx.saved_tensors
+            return g * y, g * x
+
+    with tape.inference_mode():
+        y = tape.tensor([3.0, 4.0])
+        assert Times.apply(tape.ones(2, requires_grad=True), y).tolist() == [3.0, 4.0]
+        assert tape.func.grad(lambda x: Times.apply(x, y).sum())(tape.ones(2)).tolist() == [3.0, 4.0]
+    x = tape.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"Inference tensors cannot be saved.*Times\.forward saves it"):
+        Times.apply(x, y)
+    with tape.no_grad():
+        assert Times.apply(x, y).tolist() == [3.0, 4.0]
+    assert Times.apply(tape.ones(2), y).tolist() == [3.0, 4.0]
+    Times.apply(x, y.clone()).sum().backward()
+    assert x.grad.tolist() == [3.0, 4.0]

@@ -70,6 +70,9 @@ def test_triangles_are_of_matrices(name):
         lambda m: m.squeeze(of(m, (1, 2, 1)), dim=(0, 1)), lambda m: m.eye(3).count_nonzero(0, 1),
         lambda m: m.eye(3).count_nonzero(1), lambda m: m.count_nonzero(m.eye(3), dim=(0, 1)),
         lambda m: m.count_nonzero(m.eye(3)), lambda m: m.msort(m.tensor(2.0)), lambda m: m.msort(of(m, (3, 2))),
+        lambda m: of(m, (2, 3)).nansum(1, True), lambda m: m.nanmean(of(m, (2, 3)), (0, 1), True),
+        lambda m: m.nansum(of(m, (2, 3)), dim=0, keepdim=True), lambda m: of(m, (2, 3)).nanmean(),
+        lambda m: m.nansum(of(m, (2, 3)), 0, dtype=m.float64),
         lambda m: m.fft.fftn(m.tensor(2.0)), lambda m: m.fft.ifftn(m.tensor(2.0)), lambda m: m.fft.fftn(of(m, (2, 2))),
     ],
 )  # fmt: skip

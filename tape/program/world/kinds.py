@@ -41,7 +41,7 @@ from .known import (
 )  # fmt: skip
 from .reading import EQUATING
 from .surroundings import Unknown
-from .told import heed, heed_scipy
+from .told import SPECIAL, heed, heed_special
 from .watched import Container, Fact, WatchedArray, WatchedSlot, bases_fact, dict_fact, spec_fact, type_fact
 
 MOST = 1 << 15
@@ -80,7 +80,8 @@ def watch(look: Any, thing: Any) -> Looked:
     if way is not None:
         return way(look, thing)
     if not is_written_in_python(kind) and (kind in DISPATCHERS or callable(thing)):
-        heed_scipy(look, str(getattr(thing, "__module__", None) or ""))
+        if str(getattr(thing, "__module__", None) or "").startswith(SPECIAL):
+            heed_special(look)
         return None if is_known(thing) else Unknown(thing)
     return _own(look, thing) if in_library(file_of(kind)) else _instance(look, thing, kind)
 
@@ -126,7 +127,7 @@ def _own(look: Any, thing: Any) -> Looked:
 
 def _ufunc(look: Any, thing: np.ufunc) -> Looked:
     if vars(np).get(thing.__name__) is not thing:
-        heed_scipy(look, "scipy.special")
+        heed_special(look)
     return None if is_known(thing) else Unknown(thing)
 
 
@@ -230,7 +231,7 @@ def _instance(look: Any, thing: Any, kind: type) -> Looked:
 
 def _distribution(look: Any, thing: Any) -> Looked:
     """A distribution of SciPy's: its attributes are what its formulas know, and a generator that only draws use."""
-    heed_scipy(look, "scipy.stats")
+    heed_special(look)
     space = look.around.space(vars(thing))
     space.whole = True
     look.around.facts.append(dict_fact(thing))

@@ -40,7 +40,7 @@ from .known import (
 )  # fmt: skip
 from .reading import Load, codes_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
-from .told import heed, heed_scipy, is_setter
+from .told import SETTERS, SPECIAL, heed, heed_special
 from .watched import Cell, Fact, Space, code_facts, is_special, keep_what_counts, name_facts, type_fact
 
 CODING = frozenset({"decode", "encode"})
@@ -275,7 +275,7 @@ class Look:
         if function.__code__ is DISPATCHING:  # by the class of its argument, as abstract classes say
             self.around.facts += [*code_facts(function), Fact(abc.get_cache_token)]
             return self.inside(vars(function).get("registry"))
-        if is_setter(function):
+        if id(function) in SETTERS:
             return Unknown(function)
         code, home = function.__code__, home_of(function)
         is_own = in_library(code.co_filename)
@@ -289,7 +289,8 @@ class Look:
         if function.__kwdefaults__:
             self.around.space(function.__kwdefaults__).whole = True
         if not is_looked_into(function):
-            heed_scipy(self, home)
+            if home.startswith(SPECIAL):
+                heed_special(self)
             self.beyond = self.beyond or function.__name__ == "as_strided"
             if home == "copy":
                 heed(self, "copies")

@@ -123,12 +123,11 @@ TOLD: dict[str, Callable[[Any], None]] = {
 """By what is done in a function, what watches how."""
 
 
-def heed_scipy(look: Any, module: str) -> None:
-    """Watch what SciPy was told, where its special functions may be called: by code of some module."""
-    if module.startswith(("scipy.special", "scipy.stats")) and "scipy.special._ufuncs" in sys.modules:
+SPECIAL = "scipy.special", "scipy.stats"
+"""How the names of modules begin whose code may call special functions."""
+
+
+def heed_special(look: Any) -> None:
+    """Watch what SciPy was told about errors of its special functions, which may be called."""
+    if "scipy.special._ufuncs" in sys.modules:
         heed(look, "special errors")
-
-
-def is_setter(thing: Any) -> bool:
-    """Whether a function sets what others are told, which is no part of a program."""
-    return id(thing) in SETTERS
