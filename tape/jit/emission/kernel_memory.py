@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from . import prefetch
 from .lines import B, Code, F, W
-from .task import COUNT, HEADER, OF_COLUMNS, SUMS, Input, Output
+from .task import COUNT, HEADER, IN_ORDER, OF_COLUMNS, OF_FEW, OF_SHORT_ROWS, SUMS, Input, Output
 
 if TYPE_CHECKING:
     from .kernel_functions import Shared
@@ -194,7 +194,7 @@ class KernelMemory(Code):
         output, width = self.task.outputs[number], self.width
         kind = self.shared.kinds[output.value]
         if output.how in SUMS:
-            self.accumulate(self.shared.accumulators[number], value, memory)
+            self.accumulate(self.shared.accumulators[number], value, memory, output.how in OF_SHORT_ROWS + OF_FEW)
             return
         if output.how == OF_COLUMNS:
             self.add_to_columns(output, value)
@@ -237,8 +237,11 @@ class KernelMemory(Code):
         self.lines += [*whole, f"br label %{n}both", f"{n}some:", *masked, f"br label %{n}both", f"{n}both:"]
         self._stores.clear()
 
-    def accumulate(self, number: int, value: str, step: int) -> None:
-        """Add the lanes that are there to a sum, in a loop to that so many further in each iteration."""
+    def accumulate(self, number: int, value: str, step: int, in_order: bool) -> None:
+        """Add the lanes that are there to a sum, in a loop to that so many further in each iteration.
+
+        If it is `in_order`, and may go through several vectors, the first lane of the sum has all that were before.
+        """
         type_ = self.types[F]
         if self.width > 1:
             value = self.say(f"select {self.types[B]} %mask, {type_} {value}, {type_} zeroinitializer")
@@ -246,5 +249,13 @@ class KernelMemory(Code):
         if step:
             place = self.say(f"add i64 {number}, {self.say(f'mul i64 %i, {step}')}")
         pointer = self.say(f"getelementptr {type_}, ptr %sums, i64 {place}")
-        total = self.say(f"fadd {type_} {self.say(f'load {type_}, ptr {pointer}')}, {value}")
+        before = self.say(f"load {type_}, ptr {pointer}")
+        if in_order and 1 < self.width < IN_ORDER:
+            name, real = f"llvm.vector.reduce.fadd.v{self.width}f{self.task.bits}", self.shared.real
+            self.shared.declare(f"declare {real} @{name}({real}, {type_})")
+            first = self.say(f"extractelement {type_} {before}, i32 0")
+            after = self.say(f"call {real} @{name}({real} {first}, {type_} {value})")
+            total = self.say(f"insertelement {type_} zeroinitializer, {real} {after}, i32 0")
+        else:
+            total = self.say(f"fadd {type_} {before}, {value}")
         self.lines.append(f"store {type_} {total}, ptr {pointer}")

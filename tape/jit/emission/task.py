@@ -19,6 +19,8 @@ SIZE is of how many elements a mean is taken, whatever part of them the kernel g
 code: rows that grow from step to step have one kernel.
 """
 
+IN_ORDER = 8
+"""Fewer elements, of a row or of all of an array, are added one after the other, as NumPy adds them."""
 OF_SHORT_ROWS = ("sum of short rows", "mean of short rows")
 """Sums of so few elements that they are added one after the other, as NumPy does."""
 OF_ROWS = ("sum of rows", "mean of rows", *OF_SHORT_ROWS)

@@ -15,15 +15,13 @@ from ops.core.lane import Math, Scalar
 from ops.core.registry import OPS
 
 from ...base.rooms import opened
-from ...jit.emission.task import OF_COLUMNS
+from ...jit.emission.task import IN_ORDER, OF_COLUMNS
 from ..recorded.listing import Listing, by_code, distinct, number_of
 from ..recorded.trace import CONSTANT, NUMBERS
 
 LEAST, LEAST_COLUMNS, LEAST_CALLS = 3, 8, 16
 """Sums of shorter rows are no part of a kernel, nor those of columns in shorter rows, nor where functions are called:
 what is left of a row beside full vectors takes as long as a vector."""
-IN_ORDER = 8
-"""Fewer elements, of a row or of all of an array, are added one after the other, as NumPy adds them."""
 MOST_SUMMED = 1 << 18
 """Nor those along other axes than the last of more elements: several threads cannot share such a kernel."""
 WHOLE = 3

@@ -114,7 +114,7 @@ def test_numbers_of_every_kind_are_put(dtype):
 
 def placed(plan):
     """How many elements the steps that copy move."""
-    address, offsets = Plan.jit("sweeps.strided", "place")[1], plan.steps[:, 1] // 8 - plan.first
+    address, offsets = Plan.jit("strided", "place")[1], plan.steps[:, 1] // 8 - plan.first
     words = [plan.words[k:] for k in offsets[plan.steps[:, 0] == address]]
     return sum(int(w[ROWS_AT] * w[AXES]) for w in words)
 
