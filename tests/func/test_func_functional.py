@@ -104,6 +104,7 @@ def test_what_a_derivative_with_a_history_gives_is_not_told(name):
     grad(both)(X)
 
 
+@pytest.mark.filterwarnings("ignore:tape.compile runs .* a derivative was taken within vmap and no_grad")
 @pytest.mark.parametrize("is_compiled", [False, True])
 @pytest.mark.parametrize("name", FUNCTIONAL)
 def test_directions_of_what_is_around_are_nothing_that_was_kept(name, is_compiled):
