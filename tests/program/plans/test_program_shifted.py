@@ -119,9 +119,7 @@ def test_stencils_move_nothing(shape, dtype):
     assert_array_equal(made(x, k), heat(x, k))
     slope = record(tape.func.grad(lambda u: (heat(u, 0.25) ** 2).sum()), x)
     assert_array_equal(slope(x), tape.func.grad(lambda u: (heat(u, 0.25) ** 2).sum())(x))
-    moving = [Plan.jit("strided", name)[1] for name in ("place", "fill")] + [
-        Plan.jit("linked", "move")[1]
-    ]
+    moving = [Plan.jit("strided", name)[1] for name in ("place", "fill")] + [Plan.jit("linked", "move")[1]]
     for plan in (made.replay.sweeper.plan, slope.replay.sweeper.plan):
         assert not np.isin(plan.steps[:, 0], moving).any()
         assert not plan.halts
