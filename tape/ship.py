@@ -28,7 +28,7 @@ def functions() -> Iterator[tuple[str, Callable[[], str]]]:
     for name, module in modules(column_passes):
         for key, value in vars(module).items():
             if isinstance(value, Pass):
-                yield f"passes.{name}.{key}", partial(text_of, value)
+                yield f"column_passes.{name}.{key}", partial(text_of, value)
     jitting = import_module("tape.jit.sweeps.jitting")
     for name, module in modules(sweeps):
         for key, value in vars(module).items():

@@ -14,6 +14,7 @@ from cold_processes import run
 
 import tape
 from tape import ship
+from tape.jit.emission.function_of_words import entry
 from tape.jit.machine import shipped
 from tape.jit.machine.frames import KERNEL, address_of
 from tape.jit.machine.kept import sources
@@ -69,6 +70,14 @@ def test_python_gives_as_many_words_as_a_function_takes():
     for module, function, words in calls:
         taken = getattr(import_module(f"tape.jit.sweeps.{module}"), function).__code__.co_argcount
         assert taken == int(words), function
+
+
+def test_what_is_no_whole_number_never_reaches_machine_code():
+    lower = entry("lower", "lower", 1)
+    for wrong, error in (("here", TypeError), (1.5, TypeError), (None, TypeError), (1 << 64, OverflowError)):
+        with pytest.raises(error):
+            lower(wrong)
+    assert lower() is lower(0, 0) is NotImplemented
 
 
 @pytest.fixture(params=["none", "damaged", "of other sources", "in a language of tomorrow"])

@@ -102,7 +102,7 @@ class JittedPass:
     """
 
     def __init__(self, given: Pass):
-        self.name = f"passes.{given.plain.__module__.rpartition('.')[2]}.{given.plain.__qualname__}"
+        self.name = f"column_passes.{given.plain.__module__.rpartition('.')[2]}.{given.plain.__qualname__}"
         self.dtypes = [None if kind == "." else DTYPES[kind] for kind in given.kinds]
         self.kept, address = _shipped.fetched(self.name, lambda: text_of(given))
         self.kernel = KERNEL(address)

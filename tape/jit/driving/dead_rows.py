@@ -9,7 +9,7 @@ import numpy as np
 from ...base.spec import TABLE
 from ..machine.state import NUMBER, ROWS, SHIFT, SPEC_TABLE
 from ..machine.workspace import address_of, constant_state
-from ..machine.shipped import entry
+from ..emission.function_of_words import entry
 
 if TYPE_CHECKING:
     from ...recording.wengert import WengertList

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.tensor import Tensor
 from ..machine.workspace import Workspace, address_of
-from ..machine.shipped import entry
+from ..emission.function_of_words import entry
 
 
 def last_readers(work: Workspace, leaves: Mapping[int, Tensor]) -> dict[int, list[Tensor]]:

@@ -22,7 +22,7 @@ from ...base.tensor import Tensor
 from ...history.hooks import WATCHERS, Steps, watched_rules, watched_steps
 from ...recording.wengert import WengertList, current
 from ..emission.kernels import KERNELS
-from ..machine.shipped import entry
+from ..emission.function_of_words import entry
 from .last_readers import last_readers
 from ..machine.state import (
     ABSENT, ADDRESS, CAPACITY, COUNT, DONE, DROPPED, FREE_SLOT, FRESH, FULL, GO, KERNEL_TABLE, LEADS, LEAF,

@@ -21,7 +21,7 @@ from ..machine.state import (
     BLOCK, CONSTANT, G, LEFT, MATRIX, MODE, MOTION, OUT, RIGHT, SOURCE, STEP_WORDS, STORE, SUM,
 )  # fmt: skip
 from ..machine.workspace import address_of
-from ..machine.shipped import entry
+from ..emission.function_of_words import entry
 
 
 @once

@@ -42,19 +42,19 @@ def in_python(name: str) -> int:
 
 
 class Instructions(Code):
-    """Writes a function of two arguments; values are names of 64-bit integers.
+    """Writes a function of so many arguments; values are names of 64-bit integers.
 
     Attributes:
-        first, second: the names of its arguments.
+        arguments: the names of its arguments.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, count: int = 2) -> None:
         super().__init__()
         self.table: list[int] = []
         self._locals = 0
         self._alive: list[Any] = []
         self._places: dict[int, int] = {}
-        self.first, self.second = (self.load("%arguments", 8 * k) for k in range(2))
+        self.arguments = [self.load("%arguments", 8 * k) for k in range(count)]
 
     def known(self, value: int) -> str:
         """A number that is known now, and another one in another process."""
@@ -134,11 +134,11 @@ class Instructions(Code):
             *(f"%a{k} = alloca i64\n%l{k} = ptrtoint ptr %a{k} to i64" for k in places),
             f"%item = add i64 %self, {TUPLE_ITEMS}", "%to = inttoptr i64 %item to ptr", "%array = load i64, ptr %to",
             f"%data = add i64 %array, {ARRAY_DATA}", "%in = inttoptr i64 %data to ptr", "%table = load i64, ptr %in",
-            "%two = icmp eq i64 %count, 2", "br i1 %two, label %start, label %refuse", "start:",
+            f"%all = icmp eq i64 %count, {len(self.arguments)}", "br i1 %all, label %start, label %refuse", "start:",
         ]  # fmt: skip
         return "\n".join([*start, *body, *self.lines, "fail:", "ret i64 0", "}"])
 
-    def function(self, *alive: Any) -> Callable[[Any, Any], Any]:
+    def function(self, *alive: Any) -> Callable[..., Any]:
         """The function as one of Python's; with it live these things."""
         engine, address = compile_kernel(self.text(), LEVEL)
         method = _Method(b"entry", address, FAST_CALL, None)

@@ -9,8 +9,6 @@ here.
 
 from __future__ import annotations
 
-import ctypes
-import io
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -45,18 +43,6 @@ def kernel(module: str, function: str) -> tuple[Any, int]:
     return fetched(f"{module}.{function}", by_numba)
 
 
-@once
-def entry(module: str, function: str, words: int) -> Callable[..., int]:
-    """A function of `tape.jit.sweeps` that Python calls, with so many whole numbers; it gives one, 0 for None.
-
-    Whoever calls it holds Python's lock meanwhile: what it reads are Python's objects.
-    """
-    kept, address = kernel(module, function)
-    called = ctypes.PYFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * words)(address)
-    called.kept = kept  # type: ignore[attr-defined]
-    return called
-
-
 def fetched(name: str, by_numba: Callable[[], str]) -> tuple[Any, int]:
     """Machine code of that name: from disk, of the LLVM code in the archive, or of what Numba makes."""
     t = target()
@@ -80,7 +66,7 @@ def shipped(name: str) -> str | None:
     from zlib import error
 
     try:
-        with ZipFile(io.BytesIO(ARCHIVE.read_bytes())) as archive:
+        with ZipFile(ARCHIVE) as archive:
             if archive.comment.decode() != sources():
                 return None
             return archive.read(name).decode()

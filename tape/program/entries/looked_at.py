@@ -63,8 +63,8 @@ class LookedAt:
         structure, leaves = structure_of(call), leaves_of(call)
         if len(parts) != len(leaves):
             raise Unsuited
-        names = [*self._names(structure.inside[0], self.write.first)]
-        names += self._names(structure.inside[1], self.write.second)
+        names = [*self._names(structure.inside[0], self.write.arguments[0])]
+        names += self._names(structure.inside[1], self.write.arguments[1])
         given: list[EntryValue] = []
         for thing, part, leaf in zip(names, parts, leaves):
             if isinstance(part, Fixed):
