@@ -24,7 +24,6 @@ from ..recording.level import Layer, active, components, live, memories
 from ..recording.renewing import renew
 from .array_reading import plain_index
 from .arrays.beside_tensors import refuse, require_no_history
-from .arrays.callee import callee
 from .arrays.casting import cast, source_of
 from .arrays.explaining import explained, has_lanes, rehearsed
 from .arrays.face import AnyNumber, Array, array, face
@@ -35,6 +34,7 @@ from .arrays.leaving import carries, plain, refusal
 from .arrays.lent import lent_of
 from .arrays.outputs import store
 from .arrays.unwrapping import bare, has_tensor, holds_face, tensor_of
+from .names.callee import callee
 
 
 def assign(y: Array, index: Any, value: Any) -> None:

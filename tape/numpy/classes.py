@@ -31,7 +31,6 @@ import numpy as np
 from ..base.dtypes import NUMERIC
 from ..base.tensor import Face, Tensor
 from .arrays.array_text import Text, TextArray, read_back
-from .arrays.callee import compared_with, is_called_at_once
 from .arrays.leaving import is_recorded, plain, recording
 from .arrays.memory_order import shown
 from .arrays.python_number import PythonNumber, as_numpy
@@ -39,6 +38,7 @@ from .arrays.unwrapping import holds_face
 from .constructors import gathered, recordable
 from .iterating import nditer
 from .mathematics import holds
+from .names.callee import compared_with, is_called_at_once
 
 
 def ndarray(

@@ -28,11 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from .arrays.callee import callee
 from .arrays.leaving import is_recorded, recording
 from .classes import with_doors
 from .iterating import CLASSES
 from .mathematics import FUNCTIONS as MATHEMATICS
+from .names.callee import callee
+from .names.taken import TAKEN, leads_to
 from .namespace import functions
 from .of_scipy.scipy_functions import METHODS, ROOMS
 from .vectorised import vectorize
@@ -78,6 +79,19 @@ def doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
     return found
 
 
+@functools.cache
+def by_identity(rooms: tuple[str, ...]) -> dict[int, Any]:
+    """By identity of a function or a method, which its door keeps: that door."""
+    found = {id(original): door for _, _, door, original in methods(rooms)}
+    return found | {known: door for known, (_, door) in doors(rooms).items()}
+
+
+@functools.cache
+def insides(rooms: tuple[str, ...]) -> dict[int, Any]:
+    """The same: what the door leads to, whoever calls it."""
+    return {known: inside for known, door in by_identity(rooms).items() if (inside := getattr(door, "inside", None))}
+
+
 Wanted = Callable[[FrameType, Any], bool]
 
 
@@ -108,6 +122,7 @@ def _door(original: Callable[..., Any], inside: Callable[..., Any], is_wanted: W
             return inside(*args, **kwargs)
         return original(*args, **kwargs)
 
+    door.inside = inside  # type: ignore[attr-defined]
     return door
 
 
@@ -118,6 +133,7 @@ def _method(original: Callable[..., Any], inside: Callable[..., Any]) -> Callabl
     def method(*args: Any, **kwargs: Any) -> Any:
         return inside(*args, **kwargs)
 
+    method.inside = inside  # type: ignore[attr-defined]
     return method
 
 
@@ -125,10 +141,11 @@ def is_called_by(frame: FrameType, door: Any) -> bool:
     """Whether the code of a frame itself calls a door, not compiled code (as of `numpy.random`) that it has called."""
     kind, name = callee(frame.f_code, frame.f_lasti)
     if kind == "attribute":
-        return name == door.__name__
-    if kind == "global":
-        return frame.f_globals.get(name) is door
-    return kind == "local" and frame.f_locals.get(name) is door
+        return name == door.__name__ or TAKEN.stands_as(door, name)
+    if kind == "item":
+        return TAKEN.stands_as(door, None)
+    names = frame.f_globals if kind == "global" else frame.f_locals if kind == "local" else {}
+    return leads_to(names.get(name), door)
 
 
 @functools.cache

@@ -161,9 +161,9 @@ class Inside:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own = self._in_turn() if self.arrays else _own
         new_args, new_kwargs = transform(own, args), transform(own, kwargs)
-        callers = [x for x in leaves_of([args, kwargs]) if not isinstance(x, IDLE)]
-        with opened(self.function, callers), running(recorded=False), told():
-            result = self.function(*new_args, **new_kwargs)
+        callers = tuple([x for x in leaves_of([args, kwargs]) if not isinstance(x, IDLE)])
+        with opened(self.function, callers) as function, running(recorded=False), told():
+            result = function(*new_args, **new_kwargs)
         if self.gives_arrays:
             refuse("a function of arrays gives tensors", [x for x in leaves_of(result) if isinstance(x, Tensor)])
         if type(result) is Number:

@@ -2,6 +2,10 @@
 
 They stand for the threads that record (`opened`), but for what such a thread imports, or lets Numba compile (`closed`):
 that is to know NumPy's functions by identity.  Which doors there are says `tape.numpy.doors`.
+
+The library's own code names twins of these modules, where no door stands (`hold`).  What it computes while a function
+is recorded would ask at each call in vain whose it is, and a module of another class makes a search of every
+``np.name``: together a quarter of a first call.
 """
 
 from __future__ import annotations
@@ -11,17 +15,20 @@ import weakref
 from _thread import get_ident
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
+from ..base.location import in_library
 from ..base.locks import in_child, new_lock
 from ..base.rooms import AROUND, opened as opened_room
 from ..base.undisturbed import undisturbed
 from . import answering  # noqa: F401  what the user gets answers everything
 from .arrays.array_text import forget
 from .arrays.leaving import recording
-from .arrays.named_places import MISSING, Place, Taken, has_builtins, hold, naming_type, search
 from .classes import IN_BUILTINS, NAMED, SEEING, TYPE, kind_of
-from .doors import MODULES, arrived, doors, is_ready, methods, modules
+from .doors import MODULES, arrived, by_identity, insides, is_ready, methods, modules
+from .names.named_places import OURS, has_builtins, latest_module, naming_type, replaced, search
+from .names.taken import MISSING, TAKEN, Place, are_the_same
 
 _stand: list[tuple[str, ...]] = []
 """For which rooms doors stand in the modules, if they do."""
@@ -74,7 +81,8 @@ class opened(_Use):
     def __init__(self, function: Callable[..., Any], arguments: Any = ()):
         self.function, self.arguments = function, arguments
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Callable[..., Any]:
+        """What is to be called: the function, or what stands for it if it is one of NumPy's or SciPy's itself."""
         ident = get_ident()
         listen()
         with _lock:
@@ -83,7 +91,7 @@ class opened(_Use):
                 modules(rooms)  # made before any door stands in its place, whoever is first
         places = places_in(self.function, rooms)
         if self.arguments:
-            places = [*places, *search(self.arguments, doors(rooms), NAMED, _taken.without_door)]
+            places = [*places, *_found(self.arguments, rooms).places]
         try:
             self.ident = ident
             with _lock:
@@ -94,12 +102,14 @@ class opened(_Use):
                     SEEING.add(ident)
                 self.mine = places
                 for place in places:
-                    _taken.take(place, ident, self, shut, _door_for)
+                    TAKEN.take(place, ident, self, shut, _door_for)
             if places:
                 _introduce()
         except BaseException:
             self.__exit__()
             raise
+        inside: Callable[..., Any] | None = replaced(self.function, insides(rooms))
+        return self.function if inside is None else inside
 
     def _close(self) -> None:
         ident = self.ident
@@ -107,7 +117,7 @@ class opened(_Use):
             return
         with _lock:
             for place in self.mine:
-                _taken.give_back(place, ident, self)
+                TAKEN.give_back(place, ident, self)
             mine = recording.get(ident, set())
             mine.discard(id(self))
             if not mine:
@@ -144,7 +154,7 @@ class closed(_Use):
             with _lock:
                 shut.setdefault(ident, set()).add(id(self))
                 SEEING.discard(ident)
-                _taken.show(shut)
+                TAKEN.show(shut)
         except BaseException:
             self.__exit__()
             raise
@@ -167,7 +177,7 @@ class closed(_Use):
                     _install(arrived())
                     SEEING.add(ident)
                 shut.pop(ident, None)
-                _taken.show(shut)
+                TAKEN.show(shut)
             self.ident = None
 
 
@@ -234,7 +244,7 @@ def _introduce() -> None:
 def _tell() -> None:
     context = opened_room("numba.core.registry").cpu_target.typing_context
     unknown = ValueError, opened_room("numba.core.errors").NumbaError
-    for original, door in _taken.shown():
+    for original, door in TAKEN.shown():
         with suppress(*unknown):
             kind = context.resolve_value_type(original)
             try:
@@ -248,11 +258,11 @@ def _begin_anew() -> None:
     """In the child of a fork only the thread that forked goes on recording."""
     ident = get_ident()
     for other in [thread for thread in recording if thread != ident]:
-        _taken.leave(other)
+        TAKEN.leave(other)
         _end(other)
     for other in [thread for thread in shut if thread != ident]:
         del shut[other]
-    _taken.show(shut)
+    TAKEN.show(shut)
 
 
 def _install(rooms: tuple[str, ...]) -> None:
@@ -285,33 +295,84 @@ def _remove(rooms: tuple[str, ...]) -> None:
     _naming.clear()
 
 
+_twins: dict[int, tuple[ModuleType, ModuleType]] = {}
+"""By identity of a module that doors stand in, that module and its twin."""
+
+_seen: list[Any] = [None]
+"""The room that was imported last when rooms were last looked through."""
+
+
+def hold(modules: tuple[ModuleType, ...]) -> None:
+    """Let the rooms that are imported by now name twins of some modules, in which no door stands yet."""
+    last = latest_module()
+    if last == _seen[0]:
+        return
+    _seen[0] = last
+    for module in () if _twins else modules:
+        _twins[id(module)] = module, _twin(module)
+    for _, made in _twins.values():
+        _exchange(vars(made))
+    for name, room in sys.modules.copy().items():  # copied at once, while other threads may import
+        if name.partition(".")[0] in OURS and type(room) is ModuleType and in_library(vars(room).get("__file__") or ""):
+            _exchange(vars(room))
+
+
+def _twin(module: ModuleType) -> ModuleType:
+    """A module of the same name, in which the same stands as now."""
+    made = ModuleType(module.__name__)
+    vars(made).update(vars(module))
+    return made
+
+
+def _exchange(names: dict[str, Any]) -> None:
+    for name, value in names.copy().items():
+        if isinstance(value, ModuleType) and id(value) in _twins:
+            names[name] = _twins[id(value)][1]
+
+
 _naming: list[dict[str, Any]] = []
 """The globals of modules in which the name `type` was put."""
-
-_taken = Taken()
 
 
 def _door_for(place: Place, there: Any) -> Any:
     stands = IN_BUILTINS.get(place[1])
     if stands is not None and (there is stands.kind or (there is MISSING and has_builtins(place[0]))):
         return stands
-    found = doors(standing()).get(id(there))
-    return found[1] if found else NAMED.get(id(there))
+    door = replaced(there, by_identity(standing()))
+    if door is None:
+        return NAMED.get(id(there))
+    if isinstance(place[0], type) and not hasattr(type(there), "__get__"):
+        return staticmethod(door)  # a class makes methods of functions in Python, and not of those of C
+    return door
 
 
-_known: weakref.WeakKeyDictionary[Any, tuple[tuple[str, ...], list[Place]]] = weakref.WeakKeyDictionary()
+class Found(NamedTuple):
+    """The places that were found for a function: with doors for which rooms, and by what names."""
+
+    rooms: tuple[str, ...]
+    followed: list[tuple[Place, int]]
+    places: list[Place]
+
+    def holds(self, rooms: tuple[str, ...]) -> bool:
+        """Whether a search would find the same, as names name what they did."""
+        return self.rooms == rooms and are_the_same(self.followed)
+
+
+_known: weakref.WeakKeyDictionary[Any, Found] = weakref.WeakKeyDictionary()
 
 
 def places_in(function: Any, rooms: tuple[str, ...]) -> list[Place]:
-    """The globals and cells that a function, or what it names, reads an original from; looked for once."""
+    """Where a function, or what it names, reads an original from; looked for again if a name names something else."""
     try:
         found = _known.get(function)
-        if found is None or found[0] != rooms:
-            found = _known[function] = rooms, _found(function, rooms)
-        return found[1]
+        if found is None or not found.holds(rooms):
+            found = _known[function] = _found(function, rooms)
+        return found.places
     except TypeError:
-        return _found(function, rooms)
+        return _found(function, rooms).places
 
 
-def _found(function: Any, rooms: tuple[str, ...]) -> list[Place]:
-    return list(search(function, doors(rooms), NAMED, _taken.without_door))
+def _found(function: Any, rooms: tuple[str, ...]) -> Found:
+    followed: list[tuple[Place, int]] = []
+    places = list(search(function, by_identity(rooms), NAMED, TAKEN.without_doors, followed))
+    return Found(rooms, followed, places)

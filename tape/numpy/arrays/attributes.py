@@ -16,7 +16,7 @@ from ops.core.differentiate import dtype_of
 from ...base.tensor import Face, Tensor
 from ...recording.level import memories
 from ...recording.views import base_of
-from .callee import callee, is_attribute
+from ..names.callee import callee, is_attribute
 from .face_base import Base, numpy
 from .leaving import is_foreign, plain, refusal
 from .memory_order import outline, shown, tell_layout, tell_owner

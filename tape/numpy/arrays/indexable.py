@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .callee import is_attribute
+from ..names.callee import is_attribute
 
 
 class NoIterator:

@@ -24,10 +24,10 @@ from ...base.location import Location, in_library, locate
 from ...base.tensor import Face, Tensor
 from ...recording.level import Layer, live
 from ...recording.numpy_bridge import public_name
-from .callee import PEOPLE, UNSEEN, callee, destination, enclosing
+from ..names.callee import PEOPLE, UNSEEN, callee, destination, enclosing
+from ..names.named_places import COMPUTING, is_library
 from .instead import INSTEAD, NOT_MADE_HERE, instead_of
 from .lent import lent
-from .named_places import COMPUTING, is_library
 
 OPEN = "numpy.polynomial", "numpy.lib._arraysetops_impl", "numpy.lib._histograms_impl", "numpy.lib._twodim_base_impl"
 """The rooms of NumPy's that are written in NumPy itself: what they make with constructors can be recorded."""

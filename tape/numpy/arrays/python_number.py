@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ...base.tensor import Face, Tensor
+from ..names.callee import is_attribute
 from .array_text import text_of
-from .callee import is_attribute
 from .casting import cast
 from .face import AnyNumber, Number, Recorded, Whole
 from .leaving import is_foreign, number_of, still

@@ -173,7 +173,7 @@ def _record_once(
                 with ExitStack() as doors:
                     doors.enter_context(told())
                     if are_arrays:
-                        doors.enter_context(opened(function))
+                        function = doors.enter_context(opened(function))
                         doors.enter_context(running(not any(isinstance(x, Face) for x in given), trace.tensors))
                     elif around.reads("type"):
                         doors.enter_context(types_told(around))

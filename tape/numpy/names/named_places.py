@@ -1,9 +1,6 @@
 """Where a function finds what it names: globals, closures, modules of the user's, and the functions that these name.
 
-A door in a module stands there for whoever reads it.  The library's own code calls NumPy and `math` as they are: it
-names twins of these modules, in which no door stands.  What the library itself computes while a function is recorded
-would ask at each call in vain whose it is, and a module of another class makes a search of every ``np.name``: together
-a quarter of a first call.
+It may also have been given a function of NumPy's or SciPy's to keep: in a table of functions, an attribute, a default.
 """
 
 from __future__ import annotations
@@ -15,7 +12,7 @@ import functools
 import itertools
 import sys
 import types
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -23,11 +20,7 @@ import numpy as np
 
 from ...base.location import in_library
 from .callee import only_calls, only_passes, writes_texts
-
-Place = tuple[Any, Any]
-"""A dict and a key in it, or a cell and None."""
-
-MISSING = object()
+from .taken import Place
 
 BUILT_IN = "type", "eval"
 """The names of Python's own that something stands for."""
@@ -53,106 +46,21 @@ def _is_of_library(module: str, file: str) -> bool:
     return package in LIBRARIES and package != "__main__" and (package not in OURS or in_library(file))
 
 
-def read(place: Place) -> Any:
-    space, name = place
-    if name is not None:
-        return space.get(name, MISSING)
-    try:
-        return space.cell_contents
-    except ValueError:
-        return None
-
-
-def put(place: Place, value: Any) -> None:
-    space, name = place
-    if name is None:
-        space.cell_contents = value
-    elif value is MISSING:
-        space.pop(name, None)
-    else:
-        space[name] = value
-
-
-class Taken:
-    """The places that doors stand in, and who records with them.
-
-    A place is the user's own, and everybody reads the same there.  It has its original back while all who record with
-    it import or compile.
-    """
-
-    def __init__(self) -> None:
-        self.held: dict[tuple[int, Any], tuple[Place, Any, Any, dict[int, set[int]]]] = {}
-        """By place: itself, what it is without the door, the door, and by thread the recordings that hold it."""
-
-    def take(
-        self, place: Place, ident: int, owner: Any, closed: Container[int], door_for: Callable[[Place, Any], Any]
-    ) -> None:
-        """Put the door in a place, if there is an original or somebody's door already."""
-        key = id(place[0]), place[1]
-        if key not in self.held:
-            there = read(place)
-            door = door_for(place, there)
-            if door is None:
-                return
-            self.held[key] = place, there, door, {}
-        _, _, door, holders = self.held[key]
-        holders.setdefault(ident, set()).add(id(owner))
-        if ident not in closed:
-            put(place, door)
-
-    def give_back(self, place: Place, ident: int, owner: Any) -> None:
-        """A recording holds a place no more, if it ever did."""
-        _, _, _, holders = self.held.get((id(place[0]), place[1]), (None, None, None, {}))
-        holders.get(ident, set()).discard(id(owner))
-        if not holders.get(ident):
-            self._let_go(place, ident)
-
-    def _let_go(self, place: Place, ident: int) -> None:
-        key = id(place[0]), place[1]
-        if key not in self.held:
-            return
-        _, there, _, holders = self.held[key]
-        holders.pop(ident, None)
-        if not holders:
-            put(place, there)
-            del self.held[key]
-
-    def leave(self, ident: int) -> None:
-        """A thread holds nothing any more."""
-        for place, _, _, holders in list(self.held.values()):
-            if ident in holders:
-                self._let_go(place, ident)
-
-    def without_door(self, place: Place) -> Any:
-        """What a place has, or will have again: another recording of the same function may have put a door there."""
-        key = id(place[0]), place[1]
-        while True:
-            held, there = self.held.get(key), read(place)
-            if self.held.get(key) is held:
-                return held[1] if held is not None and there is held[2] else there
-
-    def shown(self) -> list[tuple[Any, Any]]:
-        """The doors that stand where somebody's code names an original: that, and the door."""
-        return [(there, door) for place, there, door, _ in list(self.held.values()) if read(place) is door]
-
-    def show(self, closed: Container[int]) -> None:
-        """Put the door in each place that somebody holds who is not `closed`, and the original in the others."""
-        for place, there, door, holders in self.held.values():
-            put(place, there if all(ident in closed for ident in holders) else door)
-
-
 def has_builtins(names: dict[str, Any]) -> bool:
     """Whether what a module does not name itself is what Python calls so."""
     return names.get("__builtins__") in (builtins, vars(builtins))
 
 
 def search(
-    function: Any, known: Container[int], classes: Container[int] = (), seen_in: Callable[[Place], Any] = read
-) -> Iterator[Place]:
-    """The places that a function, or what it names, reads something known from, by identity.
+    function: Any, doors: Mapping[int, Any], classes: Container[int], seen_in: Callable[[list[Place]], list[Any]],
+    followed: list[tuple[Place, int]],
+) -> Iterator[Place]:  # fmt: skip
+    """The places that a function, or what it names, reads from what there is a door for, or what is made of it.
 
     Of classes those names that are only called, in whatever code is found, and of those that read texts where some code
-    may write them.  `seen_in` says what a place has where a door may stand in it (`Taken.without_door`).
+    may write them.  `seen_in` says what places have in which doors may stand (`Taken.without_doors`).  Names of what
+    was looked through are added to those `followed`, with what they named, by identity: if it is another thing, what is
+    found may be other places.
     """
     called: dict[tuple[int, str], tuple[Place, bool]] = {}
     reading: dict[int, tuple[dict[str, Any], list[CodeType]]] = {}
@@ -164,6 +72,8 @@ def search(
             continue
         seen.add(id(thing))
         kind = type(thing)
+        if kept := _kept_in(thing):
+            yield from [place for place, there in zip(kept, seen_in(kept)) if replaced(there, doors) is not None]
         if issubclass(kind, functools.partial):
             stack += [thing.func, *thing.args, *thing.keywords.values()]
         elif issubclass(kind, types.MethodType):
@@ -173,25 +83,64 @@ def search(
                 stack += map(_function_of, vars(thing).values())
         elif issubclass(kind, FunctionType):
             if not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
-                stack.append(getattr(thing, "__wrapped__", None))
+                stack += [getattr(thing, "__wrapped__", None), thing.__defaults__, thing.__kwdefaults__]
                 reading.setdefault(id(thing.__globals__), (thing.__globals__, []))[1].append(thing.__code__)
-                for place in _places_of(thing):
-                    there = seen_in(place)
-                    if id(there) in known or place[1] in BUILT_IN:
+                named = list(_places_of(thing))
+                for place, there in zip(named, seen_in(named)):
+                    if place[1] in BUILT_IN or replaced(there, doors) is not None:
                         yield place
                     elif id(there) in classes and place[1] is not None:
                         key = id(place[0]), place[1]
                         is_called = _is_only_called(thing.__code__, place[1])
                         called[key] = place, is_called and called.get(key, (place, True))[1]
-                    else:
+                    elif id(type(there)) not in _IDLE:
+                        followed.append((place, id(there)))
                         stack.append(there)
             elif hasattr(thing, "__wrapped__"):
                 stack.append(thing.__wrapped__)
-                stack += [v for p in _cells_of(thing) if isinstance(v := read(p), _CALLED)]
+                stack += [x for x in _contents_of(thing) if isinstance(x, _CALLED)]
         else:
             stack += _held_by(thing)
     yield from [place for place, is_called in called.values() if is_called]
     yield from _read_by(list(reading.values()))
+
+
+def replaced(value: Any, doors: Mapping[int, Any]) -> Any:
+    """What stands for a value meanwhile, with doors in it; None if there is none for it, nor for what it is made of.
+
+    Doors are given by identity of what they stand for; a bound method, a partial, a static method and a tuple are made
+    of others.
+    """
+    door = doors.get(id(value))
+    if door is not None:
+        return door
+    kind = type(value)
+    if kind is types.MethodType:
+        door = doors.get(id(value.__func__))
+        return None if door is None else types.MethodType(door, value.__self__)
+    if kind is staticmethod:
+        door = replaced(value.__func__, doors)
+        return None if door is None else staticmethod(door)
+    if kind is tuple and len(value) <= MOST:
+        return _among(value, doors)
+    if kind is functools.partial:
+        parts = _among((value.func, *value.args, *value.keywords.values()), doors)
+        if parts is not None:
+            first, count = parts[0], len(value.args)
+            return functools.partial(first, *parts[1 : count + 1], **dict(zip(value.keywords, parts[count + 1 :])))
+    return None
+
+
+MOST = 1000
+"""Things in a container that are looked at for functions."""
+
+
+def _among(values: tuple[Any, ...], doors: Mapping[int, Any]) -> tuple[Any, ...] | None:
+    """The same values, with what stands for some; None if nothing does."""
+    found = [replaced(value, doors) for value in values]
+    if all(value is None for value in found):
+        return None
+    return tuple([x if value is None else value for x, value in zip(values, found)])
 
 
 def _read_by(found: list[tuple[dict[str, Any], list[CodeType]]]) -> Iterator[Place]:
@@ -236,8 +185,6 @@ def _is_only_called(code: CodeType, name: str) -> bool:
 
 
 _CALLED = (FunctionType, types.MethodType, type, functools.partial)
-MOST = 1000
-"""Things in a container that are looked at for functions."""
 
 
 def _held_by(thing: Any) -> Iterator[Any]:
@@ -248,10 +195,46 @@ def _held_by(thing: Any) -> Iterator[Any]:
         yield from [part for part in parts if id(type(part)) not in _IDLE]
     elif id(kind) not in _IDLE:
         yield kind
-        with contextlib.suppress(AttributeError):  # what a class says of its attributes itself is not asked
-            kept = object.__getattribute__(thing, "__dict__")
-            if not is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or ""):
-                yield from [part for part in itertools.islice(kept.values(), MOST) if id(type(part)) not in _IDLE]
+        yield from [part for part in itertools.islice(_attributes(thing).values(), MOST) if id(type(part)) not in _IDLE]
+
+
+def _attributes(thing: Any) -> dict[str, Any]:
+    """The attributes of an object of the user's own; what its class says of them is not asked."""
+    kind = type(thing)
+    if not is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or ""):
+        with contextlib.suppress(AttributeError):
+            kept: dict[str, Any] = object.__getattribute__(thing, "__dict__")
+            return kept
+    return {}
+
+
+def _kept_in(thing: Any) -> list[Place]:
+    """The places in something of the user's that was given a function to keep, if it was."""
+    kind = type(thing)
+    if kind is list:
+        return [(thing, k) for k, x in enumerate(itertools.islice(thing, MOST)) if type(x) in _KEPT]
+    if kind is FunctionType and not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
+        return [(thing, "__defaults__")] if thing.__defaults__ else []
+    if kind is ModuleType or id(kind) in _IDLE:
+        return []
+    if issubclass(kind, type):
+        is_users = not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or "")
+        space, names = thing, vars(thing) if is_users else {}
+    else:
+        space = names = thing if kind is dict else _attributes(thing)
+    if "__spec__" in names:  # those of a module
+        return []
+    return [(space, k) for k, x in itertools.islice(names.items(), MOST) if type(x) in _KEPT and type(k) in _KEYS]
+
+
+_KEPT = frozenset({
+    FunctionType, types.BuiltinFunctionType, types.MethodType, type(np.where), staticmethod,
+    functools.partial, tuple,
+})  # fmt: skip
+"""The kinds of what may be a function of NumPy's or SciPy's, or made of one."""
+
+_KEYS = frozenset({str, int, float, bool, bytes, type})
+"""The kinds of keys that are looked for."""
 
 
 _CALL_NOTHING = int, float, complex, bool, str, bytes, type(None), np.ndarray, ModuleType, *np.sctypeDict.values()
@@ -261,8 +244,7 @@ _IDLE = frozenset(map(id, _CALL_NOTHING))
 
 def _places_of(function: FunctionType) -> Iterator[Place]:
     codes, names = [function.__code__], function.__globals__
-    enclosed = [read(place) for place in _cells_of(function)]
-    modules = [vars(thing) for thing in enclosed if isinstance(thing, ModuleType) and not _is_library(thing)]
+    modules = [vars(x) for x in _contents_of(function) if isinstance(x, ModuleType) and not _is_library(x)]
     while codes:
         code = codes.pop()
         codes += [c for c in code.co_consts if isinstance(c, CodeType)]
@@ -356,26 +338,11 @@ def _cells_of(function: FunctionType) -> list[Place]:
     return [(cell, None) for cell in function.__closure__ or ()]
 
 
-_twins: dict[int, tuple[ModuleType, ModuleType]] = {}
-"""By identity of a module that doors stand in, that module and its twin."""
-
-_seen: list[Any] = [None]
-"""The room that was imported last when rooms were last looked through."""
-
-
-def hold(modules: tuple[ModuleType, ...]) -> None:
-    """Let the rooms that are imported by now name twins of some modules, in which no door stands yet."""
-    last = latest_module()
-    if last == _seen[0]:
-        return
-    _seen[0] = last
-    for module in () if _twins else modules:
-        _twins[id(module)] = module, _twin(module)
-    for _, made in _twins.values():
-        _exchange(vars(made))
-    for name, room in sys.modules.copy().items():  # copied at once, while other threads may import
-        if name.partition(".")[0] in OURS and type(room) is ModuleType and in_library(vars(room).get("__file__") or ""):
-            _exchange(vars(room))
+def _contents_of(function: FunctionType) -> Iterator[Any]:
+    """What is in the cells of a function that are not empty."""
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):
+            yield cell.cell_contents
 
 
 def latest_module() -> str:
@@ -385,16 +352,3 @@ def latest_module() -> str:
             return next(reversed(sys.modules))
         except RuntimeError:  # another thread imports one at this moment
             continue
-
-
-def _twin(module: ModuleType) -> ModuleType:
-    """A module of the same name, in which the same stands as now."""
-    made = ModuleType(module.__name__)
-    vars(made).update(vars(module))
-    return made
-
-
-def _exchange(names: dict[str, Any]) -> None:
-    for name, value in names.copy().items():
-        if isinstance(value, ModuleType) and id(value) in _twins:
-            names[name] = _twins[id(value)][1]

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import tape
-from tape.numpy.arrays.callee import callee, is_called_at_once, only_calls, only_passes, writes_texts
 from tape.numpy.arrays.leaving import is_compared
+from tape.numpy.names.callee import callee, is_called_at_once, only_calls, only_passes, writes_texts
 
 X = np.array([0.3, 0.7, -0.2])
 KEY = {"key": 2}
@@ -184,7 +184,7 @@ def test_what_code_does_with_texts_and_with_float(f, texts, calls, passes):
 
 def test_code_that_does_not_name_it_is_not_gone_through(monkeypatch):
     """A function may reach a lot of code, before whose first call each would be disassembled."""
-    monkeypatch.setattr("tape.numpy.arrays.callee.steps_of", None)
+    monkeypatch.setattr("tape.numpy.names.callee.steps_of", None)
     code = (lambda x: np.sin(x) * np.tanh(x) + abs(x)).__code__
     assert only_calls(code, "float")
     assert only_passes(code, "float")

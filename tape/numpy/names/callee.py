@@ -9,12 +9,12 @@ from types import CodeType
 from typing import Any
 
 Loaded = tuple[str, str]
-"""How something was loaded, as an attribute, a global or a local, and its name."""
+"""How something was loaded, as an attribute, a global, a local or an item, and its name; an item has none."""
 
 
 @cache
 def callee(code: CodeType, lasti: int) -> Loaded:
-    """How the call at an offset names what it calls: as an attribute, a global or a local, and by which name.
+    """How the call at an offset names what it calls: as an attribute, a global, a local or an item, and by which name.
 
     It is what was loaded last of that which begins where the call begins in the source: of ``np.zeros(3)``, ``zeros``.
     """
@@ -71,6 +71,8 @@ def _callee(code: CodeType, at: int) -> tuple[Loaded, int]:
 
 def _loaded(step: dis.Instruction) -> Loaded | None:
     """What an instruction loads (first, if two things), where it loads."""
+    if step.opname == "BINARY_SUBSCR" or (step.opname == "BINARY_OP" and step.argrepr == SUBSCRIPT):
+        return "item", ""
     for start, kind in LOADS.items():
         if step.opname.startswith(start):
             name = step.argval[0] if isinstance(step.argval, tuple) else step.argval

@@ -18,7 +18,7 @@ from numpy import zeros
 
 import tape
 from tape.numpy import doors, opening
-from tape.numpy.arrays import named_places
+from tape.numpy.names import named_places, taken
 from tape.program.world.watched import Space
 
 X = np.array([1.0, 2.0, 3.0])
@@ -37,7 +37,7 @@ def assert_nothing_stands():
     assert "type" not in globals()
 
 
-FILES = doors.__file__, named_places.__file__, opening.__file__
+FILES = doors.__file__, named_places.__file__, taken.__file__, opening.__file__
 
 
 def interrupted_at(number, work=lambda: tape.func.grad(filled)(X)):
