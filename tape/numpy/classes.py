@@ -81,6 +81,8 @@ NUMBERS = {
     name: kind for name, kind in vars(np).items()
     if isinstance(kind, type) and kind in np.sctypeDict.values() and np.dtype(kind).kind in NUMERIC
 }  # fmt: skip
+BY_NAME = {"ndarray": np.ndarray, "nditer": np.nditer, **NUMBERS}
+"""The classes of NumPy's in whose place something is called, by name: what somebody else puts there is left alone."""
 CALLED: dict[str, Callable[..., Any]] = {
     "ndarray": ndarray,
     "nditer": nditer,
@@ -95,8 +97,8 @@ def class_of_numpy(name: str) -> Callable[[Any], Any]:
     def seen(there: Any) -> Any:
         frame = sys._getframe(2)
         if (
-            get_ident() in recording
-            and name in CALLED
+            there is BY_NAME.get(name)
+            and get_ident() in recording
             and is_recorded(frame)
             and is_called_at_once(frame.f_code, frame.f_lasti)
         ):
@@ -297,7 +299,7 @@ TYPE = Kind(type)
 EVAL: Any = Evaluator(eval)  # type: ignore[arg-type]
 IN_BUILTINS: dict[str, Any] = {"type": TYPE, "eval": EVAL, **{k.__name__: NumberReader(k) for k in (float, complex)}}
 """What stands for names that Python knows without an import."""
-BY_KIND: dict[type, Callable[..., Any]] = {getattr(np, name): call for name, call in CALLED.items()}
+BY_KIND: dict[type, Callable[..., Any]] = {BY_NAME[name]: call for name, call in CALLED.items()}
 """By class: what is called in its place."""
 NAMED: dict[int, StandIn] = {id(kind): StandIn(kind) for kind in BY_KIND}
 """By identity of a class: what stands for it where the user has imported it under a name of its own."""

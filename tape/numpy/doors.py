@@ -23,7 +23,7 @@ import math
 import sys
 from _thread import get_ident
 from collections.abc import Callable
-from types import FrameType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -59,11 +59,24 @@ def is_ready(module: Any) -> bool:
 @functools.cache
 def _own_doors() -> dict[int, tuple[Any, Callable[..., Any]]]:
     """The doors for NumPy's and Python's functions."""
-    pairs = [(vars(np)[name], inside) for name, inside in functions("").items()]
+    pairs = [(np, name, inside) for name, inside in functions("").items()]
     for room in ("linalg", "fft"):
-        pairs += [(vars(getattr(np, room))[name], inside) for name, inside in functions(room).items()]
-    pairs += [(vars(module)[name], inside) for (module, name), inside in MATHEMATICS.items()]
-    return {id(original): (original, _door(original, inside, _wanted(original))) for original, inside in pairs}
+        pairs += [(getattr(np, room), name, inside) for name, inside in functions(room).items()]
+    pairs += [(module, name, inside) for (module, name), inside in MATHEMATICS.items()]
+    found = [(vars(module).get(name), module.__name__, inside) for module, name, inside in pairs]
+    return {
+        id(original): (original, _door(original, inside, _wanted(original)))
+        for original, home, inside in found
+        if is_of(home, original)
+    }
+
+
+def is_of(home: str, function: Any) -> bool:
+    """Whether a function is of the package in which it is found: what somebody else has put there gets no door."""
+    inner = getattr(function, "__func__", function)
+    module = inner.__globals__.get("__name__") if type(inner) is FunctionType else getattr(inner, "__module__", None)
+    package = home.partition(".")[0]
+    return str(module).partition(".")[0] in (package, f"_{package}")
 
 
 @functools.cache
@@ -74,7 +87,7 @@ def doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
         names = vars(sys.modules[room])
         for name, making in ROOMS.get(room, {}).items():
             original = names.get(name)
-            if original is not None and id(original) not in found:
+            if id(original) not in found and is_of(room, original):
                 found[id(original)] = original, _door(original, making(original), _wanted(original))
     return found
 
@@ -171,11 +184,15 @@ def _plain_method(kind: type, name: str) -> Any:
     return vars(kind)[name]
 
 
+Method = tuple[type, str, Any, Any]
+"""A class, the name of a method, what stands in its place, and what it is without."""
+
+
 @functools.cache
-def methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
-    """Methods of NumPy's and SciPy's classes: the class, the name, what stands in its place, and what it is without."""
+def methods(rooms: tuple[str, ...]) -> list[Method]:
+    """Methods of NumPy's and SciPy's classes."""
     original = _plain_method(np.vectorize, "__call__")
-    found: list[tuple[type, str, Any, Any]] = [(np.vectorize, "__call__", _method(original, vectorize), original)]
+    found: list[Method] = [(np.vectorize, "__call__", _method(original, vectorize), original)]
     for kind, name, inside in CLASSES:
         original = _plain_method(kind, name)
         found.append((kind, name, _door(original, inside, _for_the_user), original))
@@ -183,4 +200,20 @@ def methods(rooms: tuple[str, ...]) -> list[tuple[type, str, Any, Any]]:
         for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
             original = _plain_method(kind, name)
             found.append((kind, name, _method(original, making(original)), original))
-    return found
+    return [method for method in found if is_of(method[0].__module__, method[3])]
+
+
+def exchange(rooms: tuple[str, ...], is_open: bool) -> None:
+    """Put doors in the place of methods, or these back; what somebody else has put there stays."""
+    for kind, name, door, original in methods(rooms):
+        there = vars(kind).get(name)
+        if there is original or is_door(there):
+            setattr(kind, name, door if is_open else original)
+
+
+def is_door(thing: Any) -> bool:
+    """Whether something is a door, which calls what it stands for `__wrapped__`."""
+    return type(thing) is FunctionType and thing.__code__ in DOORS
+
+
+DOORS = [part for door in (_door, _method) for part in door.__code__.co_consts if isinstance(part, CodeType)]

@@ -26,7 +26,7 @@ from . import answering  # noqa: F401  what the user gets answers everything
 from .arrays.array_text import forget
 from .arrays.leaving import recording
 from .classes import IN_BUILTINS, NAMED, SEEING, TYPE, kind_of
-from .doors import MODULES, arrived, by_identity, insides, is_ready, methods, modules
+from .doors import MODULES, arrived, by_identity, exchange, insides, is_ready, modules
 from .names.named_places import OURS, has_builtins, latest_module, naming_type, replaced, search
 from .names.taken import MISSING, TAKEN, Place, are_the_same
 
@@ -275,8 +275,7 @@ def _install(rooms: tuple[str, ...]) -> None:
     for module, plain, open_one in modules(rooms):
         if type(module) is plain or type(module) in before:
             module.__class__ = open_one
-    for kind, name, inside, _ in methods(rooms):
-        setattr(kind, name, inside)
+    exchange(rooms, True)
     _naming[:] = [names for names in naming_type() if "type" not in names] + [n for n in _naming if "type" in n]
     for names in _naming:
         names["type"] = TYPE
@@ -287,8 +286,7 @@ def _remove(rooms: tuple[str, ...]) -> None:
     for module, plain, open_one in modules(rooms):
         if type(module) is open_one:
             module.__class__ = plain
-    for kind, name, _, original in methods(rooms):
-        setattr(kind, name, original)
+    exchange(rooms, False)
     for names in _naming:
         if names.get("type") is TYPE:
             del names["type"]

@@ -28,6 +28,7 @@ from .known import (
     INSTANT,
     READS_ALL,
     SYSTEM,
+    can_change,
     file_of,
     in_modules,
     is_genuine,
@@ -184,8 +185,10 @@ def _class(look: Any, kind: type) -> Looked:
         return None
     if kind is random.Random:
         look.around.seeded.append(kind)
-    if in_library(file_of(kind)) or is_known(kind) or kind is object or kind in IMMUTABLE:
+    if in_library(file_of(kind)) or kind is object or kind in IMMUTABLE:
         return None
+    if is_known(kind):
+        return _known_class(look, kind)
     if not is_written_in_python(kind) or kind is random.SystemRandom or sets_errors(kind):
         return Unknown(kind)
     look.around.classes().add(kind)
@@ -194,14 +197,22 @@ def _class(look: Any, kind: type) -> Looked:
     if in_modules(kind.__module__, READS_ALL):
         look.read_by_name(None, may_read_modules(kind))
     if is_trusted(kind.__module__) and is_genuine(kind):  # whose code is known
-        space.whole = True
+        look.known_class(kind)
     elif is_pythons(file_of(kind)) and is_genuine(kind):
         return Unknown(kind)
     else:
         look.open(space)
         space.whole = space.whole or any(in_library(file_of(k)) or _has_known_code(k) for k in kind.__mro__[1:])
-    bases = [k for k in kind.__mro__[1:] if not is_known(k) and k not in IMMUTABLE]
+    bases = [k for k in kind.__mro__[1:] if k not in IMMUTABLE and (can_change(k) or not is_known(k))]
     return look.all_inside((*bases, type(kind)))
+
+
+def _known_class(look: Any, kind: type) -> Looked:
+    """A class whose code is not looked into: it is what it was while nobody replaces a method of it."""
+    for k in kind.__mro__:
+        if can_change(k) and not in_library(file_of(k)):
+            look.known_class(k)
+    return None
 
 
 def _protocol_members(kind: type) -> set[str]:

@@ -153,6 +153,12 @@ def is_looked_into(function: FunctionType) -> bool:
     return not (is_trusted(module.__name__) or is_pythons(file))
 
 
+def is_users(function: FunctionType) -> bool:
+    """Whether a function is in no installed package and not in Python's library: who put it there is the user."""
+    file = function.__code__.co_filename
+    return not (in_library(file) or file.startswith((*_PYTHONS, *_INSTALLED, "<frozen ")))
+
+
 def is_of_one_package(kind: Any, function: FunctionType) -> bool:
     """Whether a class and a function are of one module of an installed package: who has such objects knows it."""
     if not (isinstance(kind, type) and is_written_in_python(kind)):
@@ -302,6 +308,13 @@ def is_written_in_python(kind: type) -> bool:
 
 HEAP = 1 << 9
 """The flag of a type that was made when the program ran."""
+SEALED = 1 << 8
+"""The flag of a type whose attributes cannot be set."""
+
+
+def can_change(kind: type) -> bool:
+    """Whether attributes of a class can be set."""
+    return kind.__flags__ & HEAP != 0 and kind.__flags__ & SEALED == 0
 
 
 def is_transparent(kind: type) -> bool:

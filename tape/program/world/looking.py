@@ -20,7 +20,7 @@ import numpy as np
 
 from ...base.location import in_library
 from ...base.tensor import Tensor
-from .contents import MISSING, original
+from .contents import MISSING, mapping_of, original
 from .kinds import IMMUTABLE, MOST, all_within, is_container, watch
 from .known import (
     NAMES,
@@ -32,13 +32,14 @@ from .known import (
     is_looked_into,
     is_of_one_package,
     is_trusted,
+    is_users,
     is_written_in_python,
     may_draw,
     may_read_modules,
     named,
     reads_by_name,
 )  # fmt: skip
-from .reading import Load, codes_in, reads_of
+from .reading import Load, codes_in, names_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
 from .told import SETTERS, SPECIAL, heed, heed_special
 from .watched import Cell, Fact, Space, code_facts, is_special, keep_what_counts, name_facts, type_fact
@@ -93,6 +94,7 @@ class Look:
         self._modules: dict[int, type | None] = {}
         self._own: list[Space] = []
         self._seen: dict[Any, Any] = {}
+        self._known: dict[int, FunctionType] = {}
         self._codes: dict[int, CodeType] = {}
         self._open: dict[int, Space] = {}
         self._told: list[Space] = []
@@ -297,6 +299,8 @@ class Look:
             if in_modules(home, READS_ALL):
                 self.read_by_name(None, may_read_modules(function))
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))
+            if not is_own and is_trusted(home):
+                self.known_code(function)
             return unknown if is_own or is_trusted(home) else Unknown(function)
         self.around.functions.append(function)
         for value in given:
@@ -305,6 +309,30 @@ class Look:
         for inner in codes_in(code):
             self._code(inner, function, enclosed)
         return None
+
+    def known_code(self, function: FunctionType) -> None:
+        """Watch by which names code that is not looked into gets at other such code, which somebody may replace."""
+        stack = [function]
+        while stack:
+            function = stack.pop()
+            if id(function) in self._known:
+                continue
+            self._known[id(function)] = function
+            if is_users(function):
+                self.look(function, None)
+                continue
+            space = self.around.space(function.__globals__)
+            names = names_in(function.__code__) & space.copy.keys()
+            space.names |= names
+            stack += [x for x in (space.copy[name] for name in names) if type(x) is FunctionType]
+
+    def known_class(self, kind: type) -> None:
+        """Watch a class whose code is not looked into: it is what it was while nobody replaces a method of it."""
+        space = self.around.space(mapping_of(kind), kind)
+        space.whole = True
+        for value in space.copy.values():
+            if type(value) is FunctionType and is_users(value):
+                self.look(value, None)
 
     def _code(self, code: CodeType, function: FunctionType, enclosed: dict[str, Any]) -> None:
         reads = reads_of(code)

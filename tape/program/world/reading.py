@@ -189,6 +189,12 @@ def texts_at(steps: list[Step], k: int) -> tuple[str, ...] | None:
     return tuple(part for text in texts for part in text.split(".")) if texts and called else None
 
 
+@lru_cache(maxsize=4096)
+def names_in(code: CodeType) -> frozenset[str]:
+    """The names that a function's code reads, of globals and of attributes, and the functions defined in it."""
+    return frozenset().union(*(part.co_names for part in codes_in(code)))
+
+
 def codes_in(code: CodeType) -> Iterator[CodeType]:
     """A function's code, and that of the functions defined in it."""
     yield code
