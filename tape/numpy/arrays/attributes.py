@@ -20,7 +20,7 @@ from ..names.callee import callee, is_attribute
 from .face_base import Base, numpy
 from .leaving import is_foreign, plain, refusal
 from .memory_order import outline, shown, tell_layout, tell_owner
-from .unwrapping import tensor_of
+from .unwrapping import holds_face, tensor_of
 
 OF_ORDER = {
     *("c_contiguous", "f_contiguous", "contiguous", "fortran", "fnc", "forc", "C_CONTIGUOUS", "F_CONTIGUOUS"),
@@ -133,6 +133,10 @@ class Flat:
 
     def __getitem__(self, index: Any) -> Any:
         self._next = 0  # as NumPy's begins anew, too
+        if holds_face(index) and not isinstance(index, tuple):
+            numbers = self.base._array(tensor_of(index))
+            if numbers.dtype.kind in "iu":  # an operand, which may be another in each lane of a batch and each replay
+                return self.base.flatten()[numbers if numbers.ndim else index]
         return self._whole()[self._places(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
