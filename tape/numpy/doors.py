@@ -63,7 +63,7 @@ def _own_doors() -> dict[int, tuple[Any, Callable[..., Any]]]:
     for room in ("linalg", "fft"):
         pairs += [(getattr(np, room), name, inside) for name, inside in functions(room).items()]
     pairs += [(module, name, inside) for (module, name), inside in MATHEMATICS.items()]
-    found = [(vars(module).get(name), module.__name__, inside) for module, name, inside in pairs]
+    found: list[tuple[Any, str, Any]] = [(vars(m).get(name), m.__name__, inside) for m, name, inside in pairs]
     return {
         id(original): (original, _door(original, inside, _wanted(original)))
         for original, home, inside in found
@@ -86,7 +86,7 @@ def doors(rooms: tuple[str, ...]) -> dict[int, tuple[Any, Callable[..., Any]]]:
     for room in rooms:
         names = vars(sys.modules[room])
         for name, making in ROOMS.get(room, {}).items():
-            original = names.get(name)
+            original: Any = names.get(name)
             if id(original) not in found and is_of(room, original):
                 found[id(original)] = original, _door(original, making(original), _wanted(original))
     return found

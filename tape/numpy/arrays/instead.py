@@ -25,7 +25,8 @@ DRAWN = (
 
 INSTEAD = {
     "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
-    "lu, qr, eigvalsh, svdvals, expm, norm, block_diag, toeplitz, hankel and circulant; of np.linalg nearly all.",
+    "lu, qr, eigvals, eigvalsh, svdvals, lstsq, solve_sylvester and those of Lyapunov, expm, norm, block_diag, "
+    "toeplitz, hankel and circulant; of np.linalg nearly all.",
     "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
     "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf record where the distribution's "
     "formula is written in ufuncs, and rvs with a recorded loc and scale.  Write another one out with scipy.special, "
@@ -39,7 +40,8 @@ INSTEAD = {
     "tape.autograd.Function.",
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
     "for anything else, compute with A.toarray().",
-    "scipy.signal": "np.convolve and np.correlate record, and the functions of np.fft; a recursive filter is a loop.",
+    "scipy.signal": "convolve, fftconvolve, correlate, convolve2d and correlate2d record, and the functions of np.fft; "
+    "a recursive filter is a loop.",
     "scipy.fft": "The functions of np.fft record.",
     **dict.fromkeys(
         ("choice()", "permutation()", "permuted()", "shuffle()"),

@@ -30,6 +30,7 @@ from ..arrays.unwrapping import bare, holds_face
 from ..constructors import as_array, gathered
 from .distributions import of_stats
 from .scipy_linalg import LINALG
+from .scipy_signal import SIGNAL
 
 Making = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes what stands for a function of SciPy's out of the function."""
@@ -222,7 +223,7 @@ def _rooms(**functions: dict[str, Callable[..., Any]]) -> dict[str, dict[str, Ma
 
 ROOMS: dict[str, dict[str, Making]] = _rooms(
     special=SPECIAL, linalg=LINALG, fft={name: _transform(name) for name in TRANSFORMS},
-    sparse__linalg={"spsolve": _spsolve}, integrate=INTEGRALS,
+    sparse__linalg={"spsolve": _spsolve}, integrate=INTEGRALS, signal=SIGNAL,
 )  # fmt: skip
 """By module of SciPy's and name: what makes the function that stands there while a function of arrays is recorded."""
 

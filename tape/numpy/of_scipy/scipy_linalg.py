@@ -147,6 +147,43 @@ def _svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> An
     return np.linalg.svd(a, compute_uv=False)
 
 
+def _eigvals(
+    a: Any, b: Any = None, overwrite_a: bool = False, check_finite: bool = True, homogeneous_eigvals: bool = False
+) -> Any:
+    if b is not None or homogeneous_eigvals or np.ndim(a) != 2:
+        return NotImplemented
+    return np.linalg.eigvals(a) + 0j  # which SciPy gives as complex numbers in any case
+
+
+def _lstsq(
+    a: Any, b: Any, cond: Any = None, overwrite_a: bool = False, overwrite_b: bool = False, check_finite: bool = True,
+    lapack_driver: Any = None,
+) -> Any:  # fmt: skip
+    if cond is not None or np.ndim(a) != 2 or np.ndim(b) not in (1, 2) or lapack_driver not in (None, "gelsd", "gelss"):
+        return NotImplemented
+    z, misfit, rank, s = np.linalg.lstsq(a, b, rcond=None)
+    return z, misfit[0] if np.ndim(b) == 1 and misfit.size else misfit, rank, s
+
+
+def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    m, n = np.shape(q) if np.ndim(q) == 2 else (0, 0)
+    if np.shape(a) != (m, m) or np.shape(b) != (n, n) or not m * n:
+        return NotImplemented
+    whole = np.kron(a, np.eye(n)) + np.kron(np.eye(m), np.swapaxes(b, -1, -2))
+    return np.linalg.solve(whole, np.ravel(q)).reshape(m, n)
+
+
+def _solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+    return _solve_sylvester(a, np.conj(np.swapaxes(a, -1, -2)), q) if np.ndim(a) == 2 else NotImplemented
+
+
+def _solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
+    if np.ndim(a) != 2 or np.shape(a) != np.shape(q) or a.shape[0] != a.shape[1] or not a.shape[0]:
+        return NotImplemented
+    whole = np.eye(a.shape[0] ** 2) - np.kron(a, np.conj(a))
+    return np.linalg.solve(whole, np.ravel(q)).reshape(a.shape)
+
+
 def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
     return np.linalg.norm(a, ord, axis, keepdims)
 
@@ -222,7 +259,7 @@ def _in_lapack(given: dict[str, Any], doubles_integers: bool) -> dict[str, Any]:
     return {name: (x, *given[name][1:]) if isinstance(given[name], tuple) else x for name, x in found.items()}
 
 
-ARRAYS = ("a", "b", "c_and_lower", "lu_and_piv")
+ARRAYS = ("a", "b", "q", "c_and_lower", "lu_and_piv")
 """What the functions of `scipy.linalg` call arguments with numbers."""
 
 
@@ -238,7 +275,9 @@ def _expm(A: Any) -> Any:
 _LINALG: dict[str, Callable[..., Any]] = {
     "solve": _solve, "solve_triangular": _solve_triangular, "cholesky": _cholesky, "cho_factor": _cho_factor,
     "cho_solve": _cho_solve, "pinv": _pinv, "lu": _lu, "lu_factor": _lu_factor, "lu_solve": _lu_solve,
-    "qr": _qr, "eigvalsh": _eigvalsh, "svdvals": _svdvals,
+    "qr": _qr, "eigvalsh": _eigvalsh, "eigvals": _eigvals, "svdvals": _svdvals, "lstsq": _lstsq,
+    "solve_sylvester": _solve_sylvester, "solve_continuous_lyapunov": _solve_continuous_lyapunov,
+    "solve_discrete_lyapunov": _solve_discrete_lyapunov,
     "norm": _norm, "block_diag": _block_diag, "toeplitz": _toeplitz, "hankel": _hankel, "circulant": _circulant,
     "inv": lambda a, overwrite_a=False, check_finite=True: np.linalg.inv(a),
     "det": _det, "expm": _expm,
