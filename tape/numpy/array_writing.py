@@ -260,7 +260,8 @@ PLACING = {0: "clip", 1: "wrap", 2: "raise"}
 
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """`np.put`: values at places counted through the flattened array, again from the first where they run out."""
-    places, mode = np.asarray(plain(ind)).ravel().astype(np.intp), PLACING.get(mode, mode)
+    places = np.ravel(ind) if has_lanes(ind) else np.asarray(plain(ind)).ravel().astype(np.intp)
+    mode = PLACING.get(mode, mode)
     if mode != "raise":
         places = np.clip(places, 0, a.size - 1) if mode == "clip" else places % a.size
     values = _repeated(v, len(places))
@@ -310,9 +311,18 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
     """`np.put_along_axis`."""
-    numbers = np.arange(arr.size).reshape(arr.shape)
-    places = np.take_along_axis(numbers, np.asarray(plain(indices)), axis)
-    arr.flat[places.ravel()] = np.broadcast_to(values, places.shape).reshape(-1)
+    if axis is None and has_lanes(indices):
+        arr.flat[indices] = values
+        return
+    if axis is None or not holds_face(indices):
+        numbers = np.arange(arr.size).reshape(arr.shape)
+        places = np.take_along_axis(numbers, np.asarray(plain(indices)), axis)
+        arr.flat[places.ravel()] = np.broadcast_to(values, places.shape).reshape(-1)
+        return
+    np.put_along_axis(np.empty(arr.shape), np.zeros(indices.shape, indices.dtype), 0, axis)  # what NumPy raises of such
+    index: list[Any] = list(np.ogrid[tuple([slice(n) for n in arr.shape])])
+    index[axis] = indices
+    arr[tuple(index)] = values
 
 
 def _repeated(values: Any, n: int) -> Any:

@@ -132,8 +132,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
         return NotImplemented
     a = as_array(a) if axis is not None else np.ravel(as_array(a))
     n = a.shape[axis or 0]
-    places = plain(indices)
-    places = np.mod(places, n) if mode == "wrap" else np.clip(places, 0, n - 1)
+    places = np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
     return np.take(a, places, axis or 0)
 
 

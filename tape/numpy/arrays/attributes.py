@@ -17,6 +17,7 @@ from ...base.tensor import Face, Tensor
 from ...recording.level import memories
 from ...recording.views import base_of
 from ..names.callee import callee, is_attribute
+from .explaining import has_lanes
 from .face_base import Base, numpy
 from .leaving import is_foreign, plain, refusal
 from .memory_order import outline, shown, tell_layout, tell_owner
@@ -145,10 +146,13 @@ class Flat:
         Raises:
             ValueError: if there are no values.
         """
-        places = self._places(index)
+        if type(index) is list and holds_face(index):
+            index = self.base._array(tensor_of(index))
+        differs = has_lanes(index) and index.dtype.kind in "iu"
+        places = () if differs else self._places(index)
         if isinstance(index, (int, slice)):
             self._next = 0
-        shape = np.shape(places[0])
+        shape = np.shape(index if differs else places[0])
         if isinstance(value, (list, tuple)):
             value = self.base._array(tensor_of(value))
         if np.ndim(value):
@@ -156,7 +160,12 @@ class Flat:
             if n and not np.size(value):
                 raise ValueError("Error setting single item of array." if not shape else "no values to write")
             value = np.reshape(np.ravel(value)[np.arange(n) % max(1, np.size(value))], shape)
-        self._whole()[places] = value
+        if differs:
+            row = self.base.flatten()
+            row[index] = value
+            self.base[...] = row.reshape(self.base.shape)
+        else:
+            self._whole()[places] = value
 
     def __lt__(self, other: Any) -> Any:
         return self.copy() < other
