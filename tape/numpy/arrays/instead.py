@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -82,6 +83,11 @@ INSTEAD = {
 """By the room of SciPy's, or the beginning of a name of NumPy's, what to write instead."""
 
 
+BY_NAME = (
+    "So does {name}, called by that name with usual arguments; kept in a default, a container, an attribute or a "
+    "partial it is SciPy's own, which computes with plain numbers."
+)
+"""Of a function that records if it is called so."""
 NOT_MADE_HERE = "into an array that was not made in this function"
 
 
@@ -96,7 +102,9 @@ def instead_of(name: str, what: str = "") -> str:
         return "np.vectorize(f) records, and calls as often; np.frompyfunc asks for plain objects."
     room = next((room for room in INSTEAD if name.startswith(room)), None)
     if room is not None:
-        return INSTEAD[room].replace("{name}", name.removesuffix("()"))
+        text = INSTEAD[room].replace("{name}", name.removesuffix("()"))
+        listed = room.startswith("scipy.") and name.rpartition(".")[2] in re.findall(r"\w+", text)
+        return f"{text}  {BY_NAME.format(name=name)}" if listed else text
     return (
         "Write it with NumPy's own functions on whole arrays; gather numbers with np.array([…]) or np.stack, fill an "
         "array made in this function (np.zeros), or take it from tape.numpy."

@@ -365,6 +365,9 @@ def asked() -> tuple[Location, str | None, str]:
             last = frame
         frame = frame.f_back
     kind, name = callee(frame.f_code, frame.f_lasti)
+    if kind in ("local", "global"):  # which may be any word for it
+        scope = frame.f_locals if kind == "local" else frame.f_globals
+        name = getattr(scope.get(name), "__name__", name)
     called = ASSIGNMENT if kind == "assignment" else f"{name}()" if name else ""
     return locate(frame.f_code, frame.f_lasti), last and public_name(_name_of(last)), called
 

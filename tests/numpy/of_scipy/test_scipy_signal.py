@@ -104,3 +104,27 @@ def test_what_is_not_covered_is_refused_with_what_records():
         tape.func.grad(lambda x: scipy.signal.fftconvolve(x, BLUR, axes=0).sum())(S)
     with pytest.raises(TypeError, match="solve_sylvester"):
         tape.func.grad(lambda x: scipy.linalg.sqrtm(x).sum())(S)
+
+
+HELD = {"inv": scipy.linalg.inv}
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x, f=scipy.linalg.inv: f(x).sum(), lambda x: HELD["inv"](x).sum()], ids=["a default", "a dict"]
+)
+def test_a_function_that_is_kept_somewhere_is_named_and_said_to_record_by_its_name(f):
+    with pytest.raises(
+        TypeError, match=r"^scipy\.linalg\.inv needs(.|\n)*So does scipy\.linalg\.inv, called by that name"
+    ):
+        tape.func.grad(f)(A)
+
+
+def test_a_function_called_by_another_name_is_told_of_by_its_own():
+    def of(f):
+        return lambda x: f(x).sum()
+
+    root = scipy.linalg.sqrtm
+    with pytest.raises(TypeError, match=r"^scipy\.linalg\.sqrtm needs"):
+        tape.func.grad(of(root))(A)
+    with pytest.raises(TypeError, match=r"^scipy\.linalg\.sinm needs"):
+        tape.func.grad(lambda x, f=scipy.linalg.sinm: f(x).sum())(A)
