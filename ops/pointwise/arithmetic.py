@@ -102,6 +102,8 @@ def _power_below(x: Any, y: Any) -> Any:
 
 def _power_or_root(x: Any, y: Any) -> Any:
     """A power as kernels compute it: the square root where NumPy takes that for a power of ½ (of −∞ it is nan)."""
+    if not hasattr(x, "shape") or not hasattr(y, "shape"):  # a plain number
+        return None
     if x.dtype not in (np.float64, np.float32) or not x.shape or not _takes_roots(x.shape, y.shape):
         return None
     return _root_or_power(x, y)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..core.domain import NONZERO, REAL, TRUTH, Interval
-from ..core.hints import Hints
+from ..core.hints import NO_HINTS, Hints
 from ..core.lane import Intrinsic, Select, Via
 from ..core.op import ADJOINT, HOLOMORPHIC, Op, elementwise
 from ..shapes.parts import conj, real
@@ -75,29 +76,49 @@ minimum = elementwise(
 )
 
 
-def _first_where(ufunc: Any, holds: Any, x: Any, y: Any) -> Any:
-    """x where that holds or y is nan, else y: of two zeros the first, where NumPy's loops differ among themselves."""
-    if np.result_type(x, y).kind in "biu":
-        return ufunc(x, y)
-    return np.where(np.logical_or(holds(x, y), np.isnan(y)), x, y)[()]
+@cache
+def _first_of_zeros(ufunc: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy takes the first of two zeros that are numbers; of arrays that depends on places and lengths."""
+    zero = dtype.type(0.0)
+    return bool(np.signbit(ufunc(-zero, zero)) > np.signbit(ufunc(zero, -zero)))
 
 
-fmax = elementwise(
-    "fmax", lambda x, y: _first_where(np.fmax, np.greater_equal, x, y),
-    lambda g, x, y: where(logical_or(gt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
-    lambda g, x, y: where(logical_or(gt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
-    lane=Via(lambda x, y: where(logical_or(ge(x, y), isnan(y)), x, y)),
-    numpy=(np.fmax,), domain=(REAL, REAL),
-    doc="Larger of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly; it is x.",
+def _extreme_of_two(name: str, ufunc: Any, further: Op, as_far: Op, doc: str, of_arrays: Op | None = None) -> Op:
+    """Declare the further of two numbers; with `of_arrays`, the op for two in which zeros of both signs may meet."""
+
+    def made_of(x: Any, y: Any) -> Any:
+        dtype = x.dtype if hasattr(x, "dtype") else y.dtype
+        if any(type(k) in (float, int) and dtype.type(k) != 0.0 for k in (x, y)):
+            return None
+        if np.shape(x) or np.shape(y) or any(getattr(k, "dtype", dtype) != dtype for k in (x, y)):
+            return of_arrays(x, y)  # type: ignore[misc]
+        return None if _first_of_zeros(ufunc, dtype) else where(logical_or(further(x, y), isnan(y)), x, y)
+
+    def is_first(x: Any, y: Any) -> Any:
+        return logical_or(as_far(x, y), isnan(y))
+
+    return elementwise(
+        name, ufunc,
+        lambda g, x, y: where(is_first(x, y), g, 0.0), lambda g, x, y: where(is_first(x, y), 0.0, g),
+        lane=Via(lambda x, y: where(is_first(x, y), x, y)) if of_arrays else None,
+        hints=Hints(made_of=made_of) if of_arrays else NO_HINTS,
+        numpy=(ufunc,) if of_arrays else (), domain=(REAL, REAL), doc=doc,
+    )  # fmt: skip
+
+
+fmax_of_arrays = _extreme_of_two(
+    "fmax_of_arrays", np.fmax, gt, ge, "What fmax gives where zeros of both signs may meet: NumPy's loop alone knows."
 )
-
-fmin = elementwise(
-    "fmin", lambda x, y: _first_where(np.fmin, np.less_equal, x, y),
-    lambda g, x, y: where(logical_or(lt(x, y), isnan(y)), g, where(eq(x, y), 0.5 * g, 0.0)),
-    lambda g, x, y: where(logical_or(lt(y, x), logical_and(isnan(x), ge(y, y))), g, where(eq(x, y), 0.5 * g, 0.0)),
-    lane=Via(lambda x, y: where(logical_or(le(x, y), isnan(y)), x, y)),
-    numpy=(np.fmin,), domain=(REAL, REAL),
-    doc="Smaller of two numbers, elementwise; a nan counts as missing.  A tie splits the gradient evenly; it is x.",
+fmin_of_arrays = _extreme_of_two(
+    "fmin_of_arrays", np.fmin, lt, le, "What fmin gives where zeros of both signs may meet: NumPy's loop alone knows."
+)
+fmax = _extreme_of_two(
+    "fmax", np.fmax, gt, ge,
+    "Larger of two numbers, elementwise; a nan counts as missing.  At a tie the gradient flows to x.", fmax_of_arrays,
+)
+fmin = _extreme_of_two(
+    "fmin", np.fmin, lt, le,
+    "Smaller of two numbers, elementwise; a nan counts as missing.  At a tie the gradient flows to x.", fmin_of_arrays,
 )
 
 CLIP: Any = getattr(getattr(np, "_core").umath, "clip", np.clip)  # noqa: B009

@@ -52,6 +52,7 @@ SPELLINGS = {
 FIRST, SECOND = ("input", "self", "x", "a", "A"), ("other", "y", "b", "B", "exponent", "vec", "mat2", "vec2")
 INTERNAL = frozenset({
     "output", "custom", "replay", "chain_mul", "clamp_to_arrays", "copy_over", "exact_dot", "exact_sum",
+    "fmax_of_arrays", "fmin_of_arrays",
     "general_power", "in_order", "largest_number", "min_and_max", "multiple", "numpy_nextafter", "numpy_spacing",
     "partitioned", "power_of_number", "put_view", "row_dot", "scatter_extreme", "slide", "smallest_number",
     "sparse_product",

@@ -30,8 +30,6 @@ def elementwise(w: Writer) -> Statement | None:
     names = [n for n in (x, y) if n]
     if len(names) < len(op.intervals):
         return None
-    if op.name in ("fmax", "fmin") and w.tied(*names):  # ours split the gradient of a tie, as maximum does
-        return None
     (z,) = w.fresh()
     operands = ", ".join(operand(w, n, i) for n, i in zip(names, op.intervals))
     aside = " + 0" if op.keeps_more else ""

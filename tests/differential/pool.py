@@ -24,8 +24,8 @@ from tape.recording.functions import INTERNAL, SPELLINGS
 CHAOTIC = frozenset({"eigh", "svd", "qr", "cholesky", "inv", "solve", "pinv", "det", "slogdet", "matrix_power", "kron"})
 """Without a stable answer at the matrices that a program comes by."""
 
-OTHERWISE = frozenset({"empty_like", "rint", "chain_mul", "sgn", "clamp_to_arrays", "general_power", "multiple",
-                       "power_of_number"})  # fmt: skip
+OTHERWISE = frozenset({"empty_like", "rint", "chain_mul", "sgn", "clamp_to_arrays", "fmax_of_arrays", "fmin_of_arrays",
+                       "general_power", "multiple", "power_of_number"})  # fmt: skip
 """Without an answer that could be compared, or without PyTorch's name for it; the gradient of sgn, 0, has a history."""
 
 

@@ -184,10 +184,6 @@ class Writer:
         """Whether a tensor has enough elements for a shape, no two of them close."""
         return self.at(name).numel() >= np.prod(shape) and self.distinct(name)
 
-    def tied(self, x: str, y: str) -> bool:
-        """Whether two tensors are equal in some place."""
-        return bool((self.at(x) == self.at(y)).any())
-
 
 def usable(x: torch.Tensor) -> bool:
     """Whether a tensor holds floating-point numbers, and its history has survived what was done to its base."""

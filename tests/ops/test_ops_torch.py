@@ -20,8 +20,8 @@ def counterpart(op):
 
 
 OURS = {"chain_mul", "clamp", "clamp_min", "clamp_max", "masked_fill", "polygamma", "round", "rint", "cbrt", "where",
-        "fill", "copy_over", "zero", "clamp_to_arrays", "general_power", "multiple", "power_of_number", "numpy_i0",
-        "numpy_spacing", "numpy_nextafter"}  # fmt: skip
+        "fill", "copy_over", "zero", "clamp_to_arrays", "fmax_of_arrays", "fmin_of_arrays", "general_power",
+        "multiple", "power_of_number", "numpy_i0", "numpy_spacing", "numpy_nextafter"}  # fmt: skip
 """Without a function of the same name and signature; PyTorch cannot broadcast the bounds of clamp backwards."""
 SHARED = [op for op in ELEMENTWISE if op.name not in OURS and not op.name.startswith(("special_", "uncorrected_"))]
 

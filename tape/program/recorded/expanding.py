@@ -51,7 +51,7 @@ def _part(listing: Listing, k: int, known: dict[Any, Listing | None]) -> Listing
         return None
     if op.complex is None and any(s.dtype.kind == "c" for s in specs):  # type: ignore[union-attr]
         return None
-    if len(specs) < len(operands) and op.kind != "plain":  # rules take it in the dtype of what it meets
+    if len(specs) < len(operands) and op.kind not in ("plain", "elementwise"):  # rules take it in the dtype of others
         return None
     given = [listing.constant(j) if listing.is_number(j) else listing.spec_of(j) for j in operands]
     key = op, int(listing.param[k]), tuple([x if isinstance(x, Spec) else (type(x), repr(x)) for x in given])

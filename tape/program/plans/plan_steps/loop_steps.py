@@ -168,6 +168,8 @@ class LoopSteps(StepMemory):
             cut = x.ndim - n
             over = (0,) * (len(stack) - cut) + tuple(0 if m == 1 else s for m, s in zip(x.shape[:cut], strides))
             stride, rest = one_stride(stack, over), strides[cut:]
+            if x.ndim and not n and math.prod(stack) == 1:  # NumPy says the same, and its loops ask how elements lie
+                stride = x.dtype.itemsize
             if stride is None:
                 copied.append((i, (*stack, *x.shape[cut:]), (*over, *rest)))
                 rest = row_major(x.shape[cut:], x.dtype.itemsize)
