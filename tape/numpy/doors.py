@@ -112,8 +112,10 @@ def _wanted(original: Any) -> Wanted:
     """Whose calls of a function are recorded.
 
     Functions of `math` take recorded numbers from whoever has some: C code calls them too, in ``map(math.sin, x)``.
+    SciPy's own helpers are called by SciPy.
     """
-    return _by_anybody if getattr(original, "__module__", None) in ("math", "cmath") else _by_the_user
+    module = getattr(original, "__module__", None) or ""
+    return _by_anybody if module in ("math", "cmath") or module.startswith("scipy._lib.") else _by_the_user
 
 
 def _by_anybody(frame: FrameType, door: Any) -> bool:

@@ -94,6 +94,24 @@ def _answer(self: Any, name: str, x: Any, *args: Any, **kwargs: Any) -> Any:
     return result if result.ndim else result[()]
 
 
+def chosen_by_lanes(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`apply_where` of SciPy's: one formula where a condition holds, another or a number elsewhere.
+
+    SciPy selects by masks what each of them gets.  Where lanes differ in the condition both get everything, and what is
+    not chosen has no effect on gradients.
+    """
+
+    @functools.wraps(original)
+    def choose(cond: Any, args: Any, f1: Any, f2: Any = None, /, **named: Any) -> Any:
+        if not has_lanes(cond):
+            return original(cond, args, f1, f2, **named)
+        given = args if isinstance(args, tuple) else (args,)
+        with np.errstate(all="ignore"):  # SciPy computes neither where it is not chosen
+            return np.where(cond, f1(*given), named["fill_value"] if f2 is None else f2(*given))
+
+    return choose
+
+
 def _drawn(original: Callable[..., Any]) -> Callable[..., Any]:
     """`rvs`: SciPy moves and stretches what it has drawn, which records; with other parameters it draws in C code."""
 

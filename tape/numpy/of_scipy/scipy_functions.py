@@ -28,7 +28,7 @@ from ..arrays.face import faces
 from ..arrays.leaving import carries, refusal
 from ..arrays.unwrapping import bare, holds_face
 from ..constructors import as_array, gathered
-from .distributions import of_stats
+from .distributions import chosen_by_lanes, of_stats
 from .scipy_linalg import LINALG
 from .scipy_signal import SIGNAL
 
@@ -262,6 +262,7 @@ def _reading_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+ROOMS["scipy._lib.array_api_extra"] = {"apply_where": chosen_by_lanes}
 ROOMS["json"] = {"loads": _reading, "load": _reading}
 ROOMS["ast"] = {"literal_eval": _reading, "parse": _reading_tree}
 ROOMS[locale.__name__] = {"atof": _reading}

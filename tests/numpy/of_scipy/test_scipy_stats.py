@@ -5,6 +5,7 @@ from __future__ import annotations
 import differences
 import numpy as np
 import pytest
+import scipy
 from numpy.testing import assert_allclose
 from scipy import stats
 
@@ -132,3 +133,24 @@ def test_draws_and_changes_of_a_distribution_are_noticed():
     assert_allclose(compiled(X), stats.norm.logpdf(X, 0.0, 5.0))
     draws = tape.compile(lambda x: x * stats.norm.rvs(random_state=None))
     assert not np.array_equal(draws(X), draws(X))
+
+
+@pytest.mark.skipif(tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 16), reason="SciPy chose otherwise before")
+@pytest.mark.parametrize("name", ["pdf", "logpdf", "cdf", "logcdf", "sf", "logsf"])
+@pytest.mark.parametrize(
+    "kind", ["lognorm", "cauchy", "expon", "gamma", "t", "laplace", "genextreme", "weibull_min", "gumbel_r", "pareto"]
+)
+def test_formulas_that_choose_by_values_choose_in_each_lane(kind, name):
+    """SciPy selects by masks what each formula gets; the points lie within the support, at its end, and outside."""
+    distribution = getattr(stats, kind)
+    shapes = (0.8,) * distribution.numargs
+
+    def f(x):
+        return getattr(distribution, name)(x, *shapes, loc=0.1, scale=0.7)
+
+    x = np.array([-2.0, 0.3, 0.9, 1.7, 30.0])
+    with np.errstate(all="ignore"):
+        assert_allclose(tape.func.vmap(f)(x), f(x), rtol=1e-12)
+        slopes = tape.func.vmap(tape.func.grad(f))(x)
+        assert_allclose(slopes, [tape.func.grad(f)(k) for k in x], rtol=1e-12)
+        assert_allclose(tape.func.vmap(tape.func.jacfwd(f))(x), slopes, rtol=1e-9)
