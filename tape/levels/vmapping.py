@@ -12,7 +12,7 @@ from ..base.errors import unswallowed
 from ..base.signatures import named_after
 from ..base.tensor import Tensor
 from ..base.tree import LEAF, Mismatch, Structure, build, leaves_of, structure_of
-from ..numpy.inside import arrays_inside
+from ..numpy.inside import Inside, arrays_inside
 from ..random import current
 from ..recording.kept_values import tell_of_kept
 from ..recording.level import is_kept, live
@@ -78,12 +78,13 @@ def _run(
         if any(map(is_kept, leaves_of(output))):
             tell_of_kept()
         made, where = _out_dims(name, out_dims, output)
-        results = [_taken_out(name, level, z, d) for z, d in zip(leaves_of(output), where)]
+        of_arrays = isinstance(func, Inside)
+        results = [_taken_out(name, level, z, d, of_arrays) for z, d in zip(leaves_of(output), where)]
     return build(made, results), where
 
 
-def _taken_out(name: str, level: Batch, z: Any, axis: int | None) -> Any:
-    """A result with its lanes along an axis."""
+def _taken_out(name: str, level: Batch, z: Any, axis: int | None, of_arrays: bool) -> Any:
+    """A result with its lanes along an axis; an array that is the same in all of them has memory for each."""
     below, has_lanes = level.parts(z) if isinstance(z, Tensor) else (z, False)
     if axis is None:
         if has_lanes:
@@ -97,7 +98,10 @@ def _taken_out(name: str, level: Batch, z: Any, axis: int | None) -> Any:
             f"vmap({name}): `{name}` must only return Tensors, got type {type(z)}. Use None in out_dims for a result "
             "that is no tensor."
         )
-    below = below if has_lanes else level.full(below)
+    if not has_lanes:
+        below = level.full(below)
+        if of_arrays:
+            below = ops.clone(ops.reshape(ops.reshape(below, shape=(-1,)), shape=below._spec.shape))
     ndim = below.ndim
     if not -ndim <= axis < ndim:
         raise IndexError(

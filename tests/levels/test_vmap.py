@@ -293,3 +293,17 @@ def test_gather_with_an_index_in_lanes():
     a, j = np.arange(12.0).reshape(3, 4), np.array([[0, 1], [3, 3], [2, 0]])
     found = tape.vmap(lambda x, i: x.gather(0, i))(tape.tensor(a), tape.tensor(j))
     np.testing.assert_array_equal(found.numpy(), np.take_along_axis(a, j, axis=1))
+
+
+@pytest.mark.parametrize("constant", [np.ones((2, 3)), np.arange(6.0).reshape(2, 3).T, np.float64(2.0), np.zeros(0)])
+@pytest.mark.parametrize("n", [1, 3])
+def test_arrays_that_are_the_same_in_all_lanes_have_memory_of_their_own(constant, n):
+    def f(x):
+        return tape.func.vmap(lambda x: constant)(x)
+
+    compiled = tape.compile(f)
+    for found in (f(np.ones(n)), compiled(np.ones(n)), compiled(np.ones(n))):
+        np.testing.assert_array_equal(found, np.stack([constant] * n))
+        assert found.flags.c_contiguous
+        found[...] = 7.0
+        assert not np.any(constant == 7.0)
