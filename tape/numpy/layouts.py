@@ -38,6 +38,19 @@ def _delete(x: Any, obj: Any, axis: Any = None) -> Any:
     return np.delete(x, plain(obj), plain(axis))
 
 
+WHOLE, MANY = 1 << 12, 4
+"""Of operands with more elements together, sums of products are tried on so many along each axis."""
+
+
+def _contracted(operands: Any, *, optimize: Any, **how: Any) -> Any:
+    """A sum of products that NumPy makes pair after pair, of the operands or their first places; in the pairs of all."""
+    path = np.einsum_path(*operands, optimize=optimize)[0]
+    arrays = [x for x in operands if isinstance(x, np.ndarray)]
+    if sum(x.size for x in arrays) > WHOLE:
+        operands = [x[(slice(MANY),) * x.ndim] if isinstance(x, np.ndarray) else x for x in operands]
+    return np.einsum(*operands, optimize=path, **how)
+
+
 LAYOUTS: dict[Any, tuple[int, str, Callable[..., Any]]] = {
     np.sort: (0, "a", _as_it), np.partition: (0, "a", _as_it), np.gradient: (0, "f", _as_it),
     np.unwrap: (0, "p", _as_it), np.polyval: (1, "x", _as_it), np.pad: (0, "array", _by_columns_or_not),
@@ -55,21 +68,23 @@ IN_ORDER = frozenset({np.select, np.choose, np.linalg.cholesky})
 
 def as_numpy_lays(function: Any, result: Any, args: Any, kwargs: Any) -> Any:
     """A result of a function, lying in memory as NumPy's does, if it is known how the arguments lie."""
-    if function not in LAYOUTS and function not in IN_ORDER:
+    in_pairs = function is np.einsum and kwargs.get("optimize")
+    if not in_pairs and function not in LAYOUTS and function not in IN_ORDER:
         return result
     found = [x for x in leaves_of([result]) if isinstance(x, Array) and x.ndim > 1]
     if not found:
         return result
     if function in IN_ORDER:
         return transform(lambda x: _relaid(x, _ordered), result)
-    place, name, lay = LAYOUTS[function]
+    place, name, lay = LAYOUTS[function] if not in_pairs else (0, "operands", _contracted)
+    args = (args,) if in_pairs else args
     given = args[place] if len(args) > place else kwargs[name]
     looked = [x for x in leaves_of([given]) if _has_axes(x)]
     if not all(_is_known(x) for x in looked):
         for x in found:
             leave_layout_open(x._tensor)
         return result
-    if all(_is_in_order(x) for x in looked):
+    if not in_pairs and all(_is_in_order(x) for x in looked):
         return result
     named = {key: x for key, x in kwargs.items() if key != name}
     like = lay(transform(_outline, given), *args[place + 1 :], **named)
