@@ -61,8 +61,8 @@ def _matmul_y(g: Any, x: Any, y_shape: tuple[int, ...]) -> Any:
 
 matmul = general(
     "matmul", np.matmul, _matmul_x, _matmul_y,
-    symbol="matmul", node="MmBackward0", numpy=(np.linalg.matmul,), hints=Hints(motion="matrix"), batch=matrices(),
-    complex=HOLOMORPHIC, cases=cases_of(
+    symbol="matmul", node=lambda ndim: f"{('Dot', 'Mv', 'Mm', 'Bmm')[min(ndim, 3)]}Backward0",
+    numpy=(np.linalg.matmul,), hints=Hints(motion="matrix"), batch=matrices(), complex=HOLOMORPHIC, cases=cases_of(
         ([(2, 3), (3, 4)], {}), ([(3,), (3,)], {}), ([(2, 3), (3,)], {}), ([(3,), (3, 2)], {}),
         ([(4, 2, 3), (3, 2)], {}), ([(2, 3), (4, 3, 2)], {}), ([(2, 1, 2, 3), (4, 3, 2)], {}),
         ([(4, 2, 3), (3,)], {}), ([(3,), (4, 3, 2)], {}), ([(2, 0), (0, 3)], {}),

@@ -149,10 +149,16 @@ class Op(Derivatives):
         """What to call an application of the op in a message: its name, or that of the function it stands for."""
         return self.name if self.name != "custom" else self.node_name(params).removesuffix("Backward")
 
-    def node_name(self, params: dict[str, Any]) -> str:
-        """Name of the op's node in the graph, as PyTorch spells it: ``MulBackward0``."""
+    def node_name(self, params: dict[str, Any], number: int | None = None, ndim: int = 0) -> str:
+        """Name of the op's node in the graph, as PyTorch spells it: ``MulBackward0``.
+
+        Args:
+            params: the parameters of the application.
+            number: which of its two operands is a plain number, if one is.
+            ndim: how many axes the result has.
+        """
         if callable(self.node):
-            return self._ask(self.node, params)
+            return self._ask(self.node, {**params, "number": number, "ndim": ndim})
         return self.node or "".join(p.capitalize() for p in self.name.split("_")) + "Backward0"
 
     def is_view(self, params: dict[str, Any]) -> bool:

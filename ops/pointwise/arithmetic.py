@@ -45,6 +45,7 @@ add = elementwise(
 
 sub = elementwise(
     "sub", operator.sub, lambda g: g, lambda g: neg(g),
+    node=lambda number: "SubBackward0" if number != 0 else "RsubBackward1",
     numpy=(np.subtract,), symbol="sub", lane=Instruction("fsub"), complex=HOLOMORPHIC,
     hints=Hints(neutral={1: 0.0}, growth="sum"), domain=(REAL, REAL),
     doc="Difference, elementwise: z = x − y.",
@@ -128,11 +129,15 @@ def _takes_roots(base: tuple[int, ...], exponent: tuple[int, ...]) -> bool:
         return bool(np.isnan(_pow(np.full(base, -np.inf), np.full(exponent, 0.5))).all())
 
 
+def _power_node(number: int | None) -> str:
+    return {1: "PowBackward0", None: "PowBackward1", 0: "PowBackward2"}[number]
+
+
 pow = elementwise(
     "pow", _pow,
     lambda x, y: _pow_partial(y, _power_below(x, y)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(_as_base(x, z))),
-    numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC,
+    node=_power_node, numpy=(np.power,), symbol="pow", lane=Math("pow"), complex=HOLOMORPHIC,
     hints=Hints(
         neutral={1: 1.0}, steps=lambda s, x, y: s.power(x, y), made_of=_power_or_root,
         alarm=lambda x, y: x * x ** (y - 1.0), growth="power", raises=slice(1, 2), raises_of_whole=True,
@@ -170,7 +175,7 @@ power_of_number = elementwise(
     "power_of_number", lambda x, y: np.power(x, y) if not (np.ndim(x) or np.ndim(y)) else _power_of_number(x, y),
     lambda x, y: _pow_partial(y, power_of_number(x, y - 1.0)),
     lambda x, y, z: where(logical_and(eq(x, 0.0), isfinite(z)), 0.0, z * log(x)),
-    node="PowBackward0", lane=Via(_root_or_power),
+    node=_power_node, lane=Via(_root_or_power),
     hints=Hints(
         alarm=lambda x, y: x * general_power(x, y - 1.0), growth="power", raises=slice(1, 2), raises_of_whole=True
     ),
@@ -192,12 +197,14 @@ reciprocal = elementwise(
 
 remainder = elementwise(
     "remainder", np.remainder, lambda g: g, lambda x, y: -floor_divide(x, y),
+    node=lambda number: f"RemainderBackward{int(number != 1)}",
     symbol="mod", domain=(Interval(4.2, 4.8), Interval(1.65, 2.05)),
     doc="Remainder of the division rounded down: z = x − y ⌊x / y⌋, with the sign of y.",
 )
 
 fmod = elementwise(
     "fmod", np.fmod, lambda g: g, lambda x, y: -trunc(x / y),
+    node=lambda number: f"FmodBackward{int(number != 1)}",
     lane=Math("fmod"), domain=(Interval(-4.8, -4.2), Interval(1.65, 2.05)),
     doc="Remainder of the division rounded towards zero, with the sign of x.",
 )

@@ -155,10 +155,15 @@ clamp_to_arrays = _clamp(
     "clamp_to_arrays", _between_arrays, "z = min(max(x, low), high), of bounds that differ from place to place."
 )
 
+
+def _limit_node(number: int | None) -> str:
+    return f"ClampBackward{int(number == 1)}"
+
+
 clamp_min = elementwise(
     "clamp_min", lambda x, low: np.maximum(x, low),
     lambda g, x, low: where(ge(x, low), g, 0.0), lambda g, x, low: where(lt(x, low), g, 0.0),
-    node="ClampBackward1", lane=Via(lambda x, low: maximum(x, low)), domain=(REAL, REAL),
+    node=_limit_node, lane=Via(lambda x, low: maximum(x, low)), domain=(REAL, REAL),
     hints=Hints(steps=lambda s, x, low: s.ufunc(np.maximum, [x, low])),
     doc="z = max(x, low).  At the bound the gradient passes to x.",
 )
@@ -166,7 +171,7 @@ clamp_min = elementwise(
 clamp_max = elementwise(
     "clamp_max", lambda x, high: np.minimum(x, high),
     lambda g, x, high: where(le(x, high), g, 0.0), lambda g, x, high: where(gt(x, high), g, 0.0),
-    node="ClampBackward1", lane=Via(lambda x, high: minimum(x, high)), domain=(REAL, REAL),
+    node=_limit_node, lane=Via(lambda x, high: minimum(x, high)), domain=(REAL, REAL),
     hints=Hints(steps=lambda s, x, high: s.ufunc(np.minimum, [x, high])),
     doc="z = min(x, high).  At the bound the gradient passes to x.",
 )
@@ -182,7 +187,7 @@ masked_fill = elementwise(
 
 copysign = elementwise(
     "copysign", np.copysign, lambda x, z: where(eq(x, 0.0), 0.0, z / x), lambda: 0.0,
-    lane=Intrinsic("copysign"), domain=(NONZERO, NONZERO),
+    node=lambda number: f"CopysignBackward{int(number == 1)}", lane=Intrinsic("copysign"), domain=(NONZERO, NONZERO),
     doc="|x| with the sign of y.  The gradient with respect to x is 0 at 0.",
 )
 

@@ -111,6 +111,8 @@ def _node(index: Any) -> str:
     last = next((p for p in reversed(parts_of(index)) if p is not Ellipsis and p != slice(None)), None)
     if last is None and any(p is None for p in parts_of(index)):
         return "UnsqueezeBackward0"
+    if last is None and not any(isinstance(p, slice) for p in parts_of(index)):
+        return "AliasBackward0"
     return "SelectBackward0" if isinstance(last, (int, np.integer)) else "SliceBackward0"
 
 

@@ -25,7 +25,7 @@ reshape = linear(
 
 squeeze = linear(
     "squeeze", lambda x, *, axis=None: np.squeeze(x, axis), lambda g, x_shape: reshape(g, shape=x_shape),
-    node=lambda axis: "SqueezeBackward0" if axis is None else "SqueezeBackward1",
+    node=lambda axis: f"SqueezeBackward{0 if axis is None else 2 if np.size(axis) > 1 else 1}",
     numpy=(np.squeeze,), cases=cases_of(((1, 3, 1), {}), ((1, 3, 1), {"axis": -1}), ((1, 2, 1), {"axis": (0, 2)})),
     hints=Hints(motion="same"), view=True,
     batch=batching.squeezing,

@@ -112,7 +112,8 @@ xlogy = elementwise(
     "xlogy", scipy_function("xlogy", 2),
     lambda x, y: where(logical_and(eq(x, 0.0), le(y, 0.0)), 0.0, log(y)),
     lambda x, y: where(logical_and(eq(x, 0.0), eq(y, 0.0)), 0.0, x / y),
-    hints=Hints(lanes_first=True), lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))),
+    node=lambda number: f"XlogyBackward{0 if number is None else number + 1}", hints=Hints(lanes_first=True),
+    lane=Via(lambda x, y: where(logical_and(eq(x, 0.0), eq(y, y)), 0.0, x * log(y))),
     domain=(REAL, POSITIVE),
     doc="z = x log(y), and 0 where x = 0 unless y is nan.  The gradient with respect to x at x = y = 0 is 0.",
 )
@@ -276,7 +277,8 @@ xlog1py = elementwise(
     "xlog1py", scipy_function("xlog1py", 2),
     lambda x, y: where(logical_and(eq(x, 0.0), logical_not(gt(y, -1.0))), 0.0, log1p(y)),
     lambda x, y: where(logical_and(eq(x, 0.0), eq(y, -1.0)), 0.0, x / (1.0 + y)),
-    node="SpecialXlog1PyBackward0", domain=(REAL, Interval(-0.8, 4.0)),
+    node=lambda number: f"SpecialXlog1PyBackward{0 if number is None else number + 1}",
+    domain=(REAL, Interval(-0.8, 4.0)),
     doc="z = x log(1 + y), and 0 where x = 0 unless y is nan.",
 )
 

@@ -23,8 +23,8 @@ from ..base.location import in_library
 from ..base.row import CODE, HANDLE, LASTI
 from ..base.tensor import Tensor
 from ..custom import call, function
-from ..history.anomaly import node_name
 from ..history.hooks import WATCHERS, Rules, Steps, Watcher
+from ..history.propagate import node_name
 from ..jit.driving.steps_by_record import steps_by_record
 from ..program.compiled import CompiledFunction
 from ..program.recorded_program import Program

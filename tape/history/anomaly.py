@@ -26,7 +26,7 @@ from ..base.tensor import Tensor
 from ..recording.recorder import user_frame
 from ..recording.wengert import WengertList, current, op_of, row_of
 from .hooks import WATCHERS, Rules, Steps, Watcher
-from .propagate import arguments
+from .propagate import arguments, node_name
 
 MOST_INDUCED = 1 << 16
 
@@ -130,12 +130,6 @@ def _ancestors(handle: int) -> Iterator[Induced]:
         if made.first <= handle <= made.last:
             yield made
             handle = made.parent
-
-
-def node_name(row: list[Any]) -> str:
-    """The name of a record's node, as PyTorch spells it."""
-    op, _, _, params = arguments(row)
-    return op.node_name(params)
 
 
 def tell(error: BaseException, what: str, place: Location) -> None:

@@ -18,7 +18,7 @@ from ..recording.wengert import THREAD_SHIFT, current, list_of, row_of, spec_of_
 from .bars import Barred
 from .chain import Chain, RemovableHandle
 from .hooks import chain_of, chain_of_leaf, copy_of
-from .propagate import arguments, result_count
+from .propagate import arguments, node_name, result_count
 from .saved import SavedTensor, places_of, read, saved_names
 
 
@@ -70,6 +70,10 @@ class Metadata(NamedTuple):
     dtype: Any
 
 
+IN_ITS_ROOM = frozenset({"AccumulateGrad", "CopyBackwards", "CopySlices"})
+"""Nodes whose names PyTorch tells with the room that they are in."""
+
+
 class Node:
     """The record of one operation, as ``tensor.grad_fn`` shows it.
 
@@ -83,7 +87,8 @@ class Node:
 
     def name(self) -> str:
         """The name as PyTorch spells it, such as ``MulBackward0``."""
-        return type(self).__name__
+        name = type(self).__name__
+        return f"torch::autograd::{name}" if name in IN_ITS_ROOM else name
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -235,7 +240,7 @@ def node_of(handle: int) -> tuple[Node, int]:
     found = _nodes.get(handle)
     if found is None:
         base = FunctionNode if "ctx" in params else Node
-        found = _nodes[copy_of(handle)] = _class_named(op.node_name(params), base)(handle)
+        found = _nodes[copy_of(handle)] = _class_named(node_name(row), base)(handle)
     return found, 0
 
 

@@ -59,6 +59,13 @@ def arguments(row: list[Any]) -> tuple[Op, tuple[Any, ...], tuple[Any, ...], dic
     return op, refs, values, named
 
 
+def node_name(row: list[Any]) -> str:
+    """The name of a record's node, as PyTorch spells it."""
+    op, refs, _, params = arguments(row)
+    number = None if type(row[PARAMS]) is not float else 0 if refs[0] is None else 1
+    return op.node_name(params, number, len(row[SPEC].shape) if row[SPEC] is not None else 0)
+
+
 def name_of(row: list[Any]) -> str:
     """What to call a record's operation in a message."""
     op, _, _, params = arguments(row)

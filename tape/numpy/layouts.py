@@ -43,7 +43,7 @@ WHOLE, MANY = 1 << 12, 4
 
 
 def _contracted(operands: Any, *, optimize: Any, **how: Any) -> Any:
-    """A sum of products that NumPy makes pair after pair, of the operands or their first places; in the pairs of all."""
+    """A sum of products that NumPy makes in pairs, those of the whole operands; of their first places if large."""
     path = np.einsum_path(*operands, optimize=optimize)[0]
     arrays = [x for x in operands if isinstance(x, np.ndarray)]
     if sum(x.size for x in arrays) > WHOLE:
