@@ -186,7 +186,7 @@ def _join(text: str, notes: Sequence[str], indent: int) -> str:
 def _title(tensor: Tensor) -> str:
     """The name of what made a tensor; of a view whose place in the history is lost, ``Invalid``."""
     try:
-        return tensor.grad_fn.name()  # type: ignore[union-attr]
+        return type(tensor.grad_fn).__name__
     except RuntimeError:
         return "Invalid"
 

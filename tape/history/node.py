@@ -178,7 +178,7 @@ class Node:
         return [*super().__dir__(), *saved_names(self._row())]
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
 class AccumulateGrad(Node):
