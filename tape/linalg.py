@@ -12,6 +12,7 @@ tensor([[0.5000, 0.0000],
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,13 +28,13 @@ from .recording.creation import array_of
 from .recording.functions import FUNCTIONS, tensors
 from .recording.laying import in_rows, laid
 from .recording.recorder import as_tensor, wrap
-from .spelling.factors import Qr, slogdet
+from .spelling.factors import Qr, lu_in_one, orgqr as householder_product, slogdet, solve_by_lu as lu_solve
 
 __all__ = [
-    "LinAlgError", "cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
-    "lstsq", "lu", "matmul", "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv",
-    "qr", "slogdet", "solve", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot",
-    "vector_norm",
+    "LinAlgError", "cholesky", "cholesky_ex", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
+    "householder_product", "inv", "inv_ex", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul",
+    "matrix_exp", "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
+    "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 det, eigvals, eigvalsh, inv = (FUNCTIONS[name] for name in ("det", "eigvals", "eigvalsh", "inv"))
@@ -62,6 +63,42 @@ class Lu(NamedTuple):
     P: Tensor
     L: Tensor
     U: Tensor
+
+
+class LuFactor(NamedTuple):
+    """L and U of A = P L U in one matrix, and the exchanges of rows."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+class LuFactorEx(NamedTuple):
+    """The same, and where it failed."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class CholeskyEx(NamedTuple):
+    """A = L Lᴴ, and where it failed."""
+
+    L: Tensor
+    info: Tensor
+
+
+class InvEx(NamedTuple):
+    """A⁻¹, and where it failed."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class SolveEx(NamedTuple):
+    """X with A X = B, and where it failed."""
+
+    result: Tensor
+    info: Tensor
 
 
 class Lstsq(NamedTuple):
@@ -118,6 +155,76 @@ def lu(A: Tensor, *, pivot: bool = True) -> Lu:
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with A = L Lᴴ, or with ``upper`` the U with A = Uᴴ U."""
     return laid(as_tensor(ops.numpy_cholesky.forward(A, upper=upper)), COLUMNS, ())
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True) -> LuFactor:
+    """L and U of A = P L U in one matrix, and which rows were exchanged, counted from 1: for `lu_solve`."""
+    return LuFactor(*lu_factor_ex(A, pivot=pivot)[:2])
+
+
+# Functions with an ending tell which matrices they cannot do, in the place of raising.
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LuFactorEx:
+    """`lu_factor`, and for each matrix which diagonal element of U, counted from 1, is the first that is 0."""
+    if not pivot:
+        raise RuntimeError("lu_factor() exchanges rows, without which elimination is unstable; leave out pivot=False")
+    info = _told("lu_factor", "getrf", A, check_errors)
+    return LuFactorEx(*lu_in_one(A), info)
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
+    """`cholesky`, and for each matrix the order of the first leading minor that is not positive, or 0.
+
+    The factors of matrices that have none are nan.
+    """
+    info = _told("cholesky", "potrf", A.mH if upper else A, check_errors)
+    return CholeskyEx(_of_others(lambda A: cholesky(A, upper=upper), A, info), info)
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvEx:
+    """`inv`, and for each matrix which pivot, counted from 1, is the first that is 0; such inverses are nan."""
+    info = _told("inv", "getrf", A, check_errors)
+    return InvEx(_of_others(inv, A, info), info)
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveEx:
+    """`solve`, and for each matrix which pivot, counted from 1, is the first that is 0; such solutions are nan."""
+    info = _told("solve", "getrf", A, check_errors)
+    failed = info != 0
+    if not bool(failed.any()):
+        return SolveEx(solve(A, B, left=left), info)
+    x = solve(_replaced(A, failed), B, left=left)
+    while failed.ndim < x.ndim:
+        failed = failed.unsqueeze(-1)
+    return SolveEx(x.masked_fill(failed, float("nan")), info)
+
+
+def _told(name: str, routine: str, A: Tensor, check_errors: bool) -> Tensor:
+    """What LAPACK's routine says of each matrix: 0, or where it failed, counted from 1."""
+    import scipy.linalg.lapack as lapack
+
+    x = array_of(A)
+    find = lapack.get_lapack_funcs(routine, (x,))
+    told = np.zeros(x.shape[:-2], np.int32)
+    for k in np.ndindex(told.shape if x.size else (0,)):
+        told[k] = find(x[k], **({"lower": 1} if routine == "potrf" else {}))[-1]
+    if check_errors and told.any():
+        raise LinAlgError(f"{name}: the matrix is singular, or not positive definite; LAPACK tells {told.max()}")
+    return wrap(told[()])
+
+
+def _replaced(A: Tensor, failed: Tensor) -> Tensor:
+    """Matrices with the identity in the place of some."""
+    return as_tensor(ops.where(failed[..., None, None], np.eye(A.shape[-1], dtype=A.dtype), A))
+
+
+def _of_others(function: Callable[[Tensor], Tensor], A: Tensor, info: Tensor) -> Tensor:
+    """What a function gives of those matrices that it can do, nan for the others."""
+    failed = info != 0
+    if not bool(failed.any()):
+        return function(A)
+    return function(_replaced(A, failed)).masked_fill(failed[..., None, None], float("nan"))
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 import ops
+from ops import REGISTRY
 
 from ..base.dtypes import check_dtype
 from ..base.tensor import Tensor
 from ..memory.inplace import inplace
 from ..recording.calls import adaptor, also, function_only, method
 from ..recording.creation import as_tensor, full
-from ..recording.functions import FUNCTIONS
+from ..recording.functions import FUNCTIONS, public
 from ..recording.recorder import wrap
 
 for _name, _same in {"trapz": "trapezoid", "row_stack": "vstack"}.items():
@@ -135,6 +136,70 @@ def _indices(name: str, find: Any, what: str) -> None:
 
 _indices("tril_indices", np.tril_indices, "on and below")
 _indices("triu_indices", np.triu_indices, "on and above")
+
+
+@adaptor
+def nanquantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """`quantile` of those elements that are not nan: of all, or along ``dim``; nan where there is none.
+
+    >>> import tape
+    >>> tape.nanquantile(tape.tensor([3.0, float("nan"), 1.0]), 0.5)
+    tensor(2.)
+    """
+    shares = as_tensor(q).to(input.dtype)
+    x = input.reshape(-1) if dim is None else input.movedim(dim, -1)
+    count = (~x.isnan()).sum(-1)
+    place = shares.reshape(-1, *(1,) * count.ndim) * FUNCTIONS["clamp_min"](count - 1, 0)
+    if interpolation == "nearest":
+        place = place.round()
+    elif interpolation in ("lower", "midpoint"):
+        below = place.floor()
+        place = below if interpolation == "lower" else (below + place.ceil()) / 2
+    elif interpolation == "higher":
+        place = place.ceil()
+    elif interpolation != "linear":
+        raise RuntimeError(
+            f"nanquantile(): interpolation is linear, lower, higher, midpoint or nearest; got {interpolation!r}"
+        )
+    below, x = place.floor(), x.sort(-1)[0].expand(len(place), *x.shape)
+    low, high = (x.gather(-1, k.long().unsqueeze(-1)).squeeze(-1) for k in (below, place.ceil()))
+    z = low + (high - low).masked_fill(high == low, 0.0) * (place - below)
+    z = z.unsqueeze(-1).movedim(-1, dim + (dim >= 0)) if keepdim and dim is not None else z
+    z = z.reshape(-1, *(1,) * input.ndim) if keepdim and dim is None else z
+    return z if shares.ndim else z.squeeze(0)
+
+
+@function_only
+def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
+    """Views cut along the third axis: so many, or at the given indices."""
+    return FUNCTIONS["tensor_split"](input, indices_or_sections, 2)
+
+
+@function_only
+def constant_pad_nd(input: Tensor, pad: Any, value: float = 0.0) -> Tensor:
+    """The tensor with a number before and after it: how often, ``pad`` says in pairs, from the last dimension on."""
+    for axis, (before, after) in enumerate(zip(pad[::2], pad[1::2])):
+        dim = input.ndim - 1 - axis
+        input = input.narrow(dim, max(0, -before), input.shape[dim] - max(0, -before) - max(0, -after))
+        sides = [list(input.shape) for _ in range(2)]
+        sides[0][dim], sides[1][dim] = max(0, before), max(0, after)
+        first, last = (full(side, value, dtype=input.dtype) for side in sides)
+        input = FUNCTIONS["cat"]([first, input, last], dim)
+    return input
+
+
+@function_only
+def nextafter(input: Tensor, other: Any) -> Tensor:
+    """The next number towards another one.  Its gradient is that of ``input`` itself."""
+    return as_tensor(ops.numpy_nextafter(input, other))
+
+
+for _name, _same in {"igamma": "special_gammainc", "igammac": "special_gammaincc"}.items():
+    _function = public(REGISTRY[_same])
+    _function.__name__ = _function.__qualname__ = _name
+    function_only(_function)
 
 
 # Activations.
