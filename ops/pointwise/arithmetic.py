@@ -95,10 +95,12 @@ def _pow(x: Any, y: Any) -> Any:
 
 
 def _power_below(x: Any, y: Any) -> Any:
-    """x^(y−1); of arrays to the power of 3/2 the root that NumPy's operator takes, so that kernels take it as well."""
-    if type(y) in (float, int) and y == 1.5 and getattr(x, "shape", ()) and not is_complex(x):
-        return sqrt(x)
-    return x ** (y - 1.0)
+    """x^(y−1), the root where y is 3/2: NumPy's operator takes it for arrays, and kernels do not know what has axes."""
+    if is_complex(x) or is_complex(y):
+        return x ** (y - 1.0)
+    if type(y) in (float, int):
+        return sqrt(x) if y == 1.5 else x ** (y - 1.0)
+    return power_of_number(x, y - 1.0)
 
 
 def _power_or_root(x: Any, y: Any) -> Any:
