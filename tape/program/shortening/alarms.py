@@ -22,12 +22,13 @@ from ops.core.registry import OPS
 
 from ...base.rooms import opened
 from ...base.spec import Spec
+from ..recorded.covered import putting, without_covered
 from ..recorded.expanding import Splice, part_of, spliced
 from ..recorded.listing import Listing, by_code, is_fixed, needed_in
 from ..recorded.trace import CONSTANT, INPUT
 from .passes import as_number, merge
 
-EXTREMES = (0.0, 0.5, 1.0, 2.0, 1e3, 1e200, 1.7e308, np.inf, np.nan)
+EXTREMES = (0.0, 0.5, 1.0, 2.0, 1e3, 1e200, 1.7e308, np.finfo(float).max, np.inf, np.nan)
 """Numbers of which, and of whose negatives, NumPy is asked whether it warns."""
 PEELED = 8
 """How many records in a row, at the end, are looked at: whether they make errors."""
@@ -42,7 +43,12 @@ ROOM, LEAST = 1000.0, 128.0
 
 
 def with_alarms(listing: Listing) -> Listing:
-    """A listing that watches what no result needs, where that may make floating-point errors."""
+    """A listing that watches what no result needs, where that may make floating-point errors.
+
+    What is written over in all of an array is among that.
+    """
+    if putting(len(OPS))[listing.code].any():
+        listing = without_covered(listing)
     if not (_told_of(listing, needed_in(listing)) | _decides(len(OPS))[listing.code]).any():
         return listing
     listing = merge(listing)  # much that no result needs is the same as what one needs, and what is known to be chosen
@@ -257,7 +263,7 @@ def is_told(count: int) -> np.ndarray:
     """By opcode, whether NumPy warns of what goes wrong in an op: not in SciPy's functions, nor in users' own."""
     calm = [op for op in OPS[:count] if op.hints.raises is None or op.hints.raises_of_whole]
     known = [op for op in calm if op.outputs == 1 and not is_own(op)]
-    told = [op for op in known if not op.scipy or isinstance(op.forward, np.ufunc)]
+    told = [op for op in known if not op.scipy or op.numpy or isinstance(op.forward, np.ufunc)]
     return by_code(op in told and op.name not in ("output", "custom", "replay") for op in OPS[:count])
 
 
@@ -266,6 +272,8 @@ def may_warn(op: Op) -> bool:
     """Whether an op can make an error of which NumPy warns."""
     if op.kind not in ("elementwise", "plain"):
         return op.view is False
+    if op.kind == "elementwise" and op.params:  # what it does with others than those left out is not known
+        return True
     numbers = np.array([*EXTREMES, *(-x for x in EXTREMES)])
     try:
         with np.errstate(all="raise", under="ignore"):
