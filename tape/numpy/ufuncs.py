@@ -189,7 +189,7 @@ def _of_tensors(ufunc: np.ufunc, how: str, inputs: Any, out: Any, where: Any, op
 def _at_once(ufunc: np.ufunc, inputs: tuple[Any, ...]) -> Any:
     """What a ufunc gives of arrays and plain numbers that its op takes as they are; None of anything else."""
     op = op_for(ufunc)
-    if op is None:
+    if op is None or ufunc in COMPOSED_UFUNCS:
         return None
     xs = []
     for x in inputs:

@@ -15,20 +15,36 @@ from .face_base import numpy
 
 
 def ldexp(x: Any, exponent: Any) -> Any:
-    """``x * 2**exponent``, in two steps, so that neither of the powers is beyond what a float can be."""
+    """``x * 2**exponent``, in up to three steps, so that no power is beyond what a float can be.
+
+    A step down is so short, and the last one so long, that numbers below the normal ones are rounded once.
+    """
     places: Any = exponent if isinstance(exponent, Face) else np.asarray(exponent)
     if places.dtype.kind not in "iub":
         np.ldexp(1.0, np.ones((), places.dtype)[()])  # NumPy's own error
     places = places.astype(int)
     kind = numpy.result_type(getattr(x, "dtype", float), np.float16)
-    half = places // 2
-    return x * _power_of_two(half, kind) * _power_of_two(places - half, kind)
+    if kind == np.float16:
+        return numpy.astype(ldexp(numpy.astype(x, np.float32), places), kind)
+    of, known = np.finfo(kind), not isinstance(places, Face)
+    lowest, highest, down = int(of.minexp), int(of.maxexp) - 1, int(of.minexp) + of.nmant + 1
+    for _ in range(2):
+        step = numpy.where(places < lowest, down, numpy.where(places > highest, highest, 0))
+        if not known or step.any():
+            x, places = x * _power_of_two(step, kind), places - step
+    return x * _power_of_two(numpy.clip(places, lowest, highest), kind)
 
 
 def _power_of_two(exponent: Any, kind: np.dtype[Any]) -> Any:
     if isinstance(exponent, Face):
         return numpy.power(kind.type(2.0), numpy.astype(exponent, kind))
     return np.ldexp(kind.type(1.0), exponent)
+
+
+def fabs(x: Any) -> Any:
+    """The absolute value as a float, whatever the dtype."""
+    (kind, _) = np.fabs.resolve_dtypes((x.dtype, None))  # NumPy's own error
+    return numpy.abs(x if x.dtype == kind else numpy.astype(x, kind))
 
 
 def frexp(x: Any) -> Any:
@@ -55,5 +71,5 @@ def remainder(x: Any, y: Any) -> Any:
     return numpy.copysign(1.0, x) * found
 
 
-COMPOSED_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {np.frexp: frexp, np.ldexp: ldexp}
+COMPOSED_UFUNCS: dict[np.ufunc, Callable[..., Any]] = {np.frexp: frexp, np.ldexp: ldexp, np.fabs: fabs}
 """What answers for such a ufunc of NumPy's."""
