@@ -61,18 +61,20 @@ relu = elementwise(
 
 maximum = elementwise(
     "maximum", np.maximum,
-    lambda g, x, y: where(gt(x, y), g, where(eq(x, y), 0.5 * g, 0.0)),
-    lambda g, x, y: where(gt(y, x), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(lt(x, y), 0.0, where(eq(x, y), 0.5 * g, g)),
+    lambda g, x, y: where(lt(y, x), 0.0, where(eq(x, y), 0.5 * g, g)),
     lane=Via(lambda x, y: where(logical_or(gt(x, y), isnan(x)), x, y)), domain=(REAL, REAL),
-    doc="Larger of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
+    doc="Larger of two numbers, elementwise; nan if either is, with the gradient of both.  "
+    "A tie splits the gradient evenly.",
 )
 
 minimum = elementwise(
     "minimum", np.minimum,
-    lambda g, x, y: where(lt(x, y), g, where(eq(x, y), 0.5 * g, 0.0)),
-    lambda g, x, y: where(lt(y, x), g, where(eq(x, y), 0.5 * g, 0.0)),
+    lambda g, x, y: where(gt(x, y), 0.0, where(eq(x, y), 0.5 * g, g)),
+    lambda g, x, y: where(gt(y, x), 0.0, where(eq(x, y), 0.5 * g, g)),
     lane=Via(lambda x, y: where(logical_or(lt(x, y), isnan(x)), x, y)), domain=(REAL, REAL),
-    doc="Smaller of two numbers, elementwise; nan if either is.  A tie splits the gradient evenly.",
+    doc="Smaller of two numbers, elementwise; nan if either is, with the gradient of both.  "
+    "A tie splits the gradient evenly.",
 )
 
 

@@ -110,8 +110,8 @@ def test_gradient_of_one_argument(f, x, expected):
 @pytest.mark.parametrize(
     ("f", "x", "y", "x_bar", "y_bar"),
     [
-        (ops.maximum, [1, 2, 3], [1, 3, 2], [0.5, 0, 1], [0.5, 1, 0]),
-        (ops.minimum, [1, 2, 3], [1, 3, 2], [0.5, 1, 0], [0.5, 0, 1]),
+        (ops.maximum, [1, 2, 3, nan, 1], [1, 3, 2, 1, nan], [0.5, 0, 1, 1, 1], [0.5, 1, 0, 1, 1]),
+        (ops.minimum, [1, 2, 3, nan, 1], [1, 3, 2, 1, nan], [0.5, 1, 0, 1, 1], [0.5, 0, 1, 1, 1]),
         (ops.fmax, [nan, 1, 2, nan], [1, nan, 2, nan], [0, 1, 1, 1], [1, 0, 0, 0]),
         (ops.atan2, [0, 1], [0, 0], [0, 0], [0, -1]),
         (ops.hypot, [0, 3], [0, 4], [0, 0.6], [0, 0.8]),
