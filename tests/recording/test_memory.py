@@ -177,7 +177,7 @@ def test_constant_memory(loop, scanned_often):
 
 @pytest.mark.parametrize("loop", [forward_and_backward, forward_only], ids=lambda loop: loop.__name__)
 def test_constant_memory_by_tracemalloc(loop, monkeypatch):
-    """Three times the steps take no more memory (tracing is slow: the loops are shorter here, and scans come sooner)."""
+    """Three times the steps take no more memory (tracing is slow: loops are shorter here, and scans come sooner)."""
     monkeypatch.setattr(wengert, "ROWS_BETWEEN_SCANS", OFTEN // 4)
     short, _ = measure(loop, 1_000)
     long, after = measure(loop, 3_000)
