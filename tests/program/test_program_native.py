@@ -221,21 +221,23 @@ MOVING = {
 B.flags.writeable = False
 
 
-HALF = {"sum along an axis", "mean", "transposed", "gradient of an index", "stack of matrices"}
+HALF = ["sum along an axis", "mean", "transposed", "gradient of an index", "stack of matrices"]
+OF_A_ROW = ["hessian", "jacobian"]
+OF_A = [name for name in MOVING if name not in OF_A_ROW]
+TOGETHER = [(names, np.float64) for names in (OF_A_ROW, *[OF_A[k::4] for k in range(4)])] + [(HALF, np.float32)]
+"""Programs of several results: Numba takes nearly as long for one of them as for all."""
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype"), [(n, np.float64) for n in MOVING] + [(n, np.float32) for n in MOVING if n in HALF]
-)
-def test_what_moves_numbers_and_matrix_products(name, dtype):
-    f, given = MOVING[name]
-    program = record(f, given.astype(dtype))
+@pytest.mark.parametrize(("names", "dtype"), TOGETHER, ids=lambda x: x[0] if type(x) is list else x.__name__)
+def test_what_moves_numbers_and_matrix_products(names, dtype):
+    (given, *_), functions = [MOVING[name][1].astype(dtype) for name in names], [MOVING[name][0] for name in names]
+    program = record(lambda x: tuple([f(x) for f in functions]), given)
     made = program.njit()
-    for x in (given.astype(dtype), -given.astype(dtype) / 3):
-        found, expected = made(x), program(x)
-        assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
-        assert np.shape(found) == np.shape(expected)
-        assert np.ndim(found) == 0 or found.dtype == expected.dtype
+    for x in (given, -given / 3):
+        for name, found, expected in zip(names, made(x), program(x), strict=True):
+            assert_allclose(found, expected, rtol=1e-5 if dtype == np.float32 else 1e-12, err_msg=name)
+            assert np.shape(found) == np.shape(expected), name
+            assert np.ndim(found) == 0 or found.dtype == expected.dtype, name
 
 
 def test_signs_of_zeros_move_too():
