@@ -21,11 +21,12 @@ from corpus.world import Outcome
 
 import tape
 
-BATCHES = [range(start, start + 5) for start in range(0, 40, 5)]
-"""As many as their time allows; ``python -m tests.corpus`` runs others."""
+SEEDS = [seed for seed in range(41) if seed != 9]
+"""As many as their time allows; ``python -m tests.corpus`` runs others.  The ninth takes 120 Hessians, in 20 s."""
+BATCHES = [SEEDS[start : start + 5] for start in range(0, 40, 5)]
 
 
-@pytest.mark.parametrize("seeds", BATCHES, ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}")
+@pytest.mark.parametrize("seeds", BATCHES, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_programs_do_the_same_compiled(seeds):
     for seed in seeds:
         program = write(seed)
