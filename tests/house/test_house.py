@@ -29,24 +29,44 @@ def modules(house: str) -> dict[str, Path]:
     return found
 
 
-def only_for_types(tree: ast.AST) -> set[ast.AST]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A file, read once for all tests, which leave the tree as it is."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All that a file consists of."""
+    return tuple(ast.walk(parsed(path)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten():
+    """Millions of nodes, when all tests are done."""
+    yield
+    parsed.cache_clear()
+    nodes.cache_clear()
+
+
+def only_for_types(found: Iterable[ast.AST]) -> set[ast.AST]:
     """What stands under ``if TYPE_CHECKING:``, which never runs."""
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    blocks = [node for node in found if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
     return {inner for block in blocks for statement in block.body for inner in ast.walk(statement)}
 
 
 @cache
 def imports(name: str, path: Path, known: frozenset[str]) -> set[str]:
     """The modules among `known` that a file imports, inside functions too."""
-    return imports_in(ast.parse(path.read_text(encoding="utf-8")), name, path.name == "__init__.py", known)
+    return imports_in(nodes(path), name, path.name == "__init__.py", known)
 
 
-def imports_in(tree: ast.AST, name: str, is_package: bool, known: set[str]) -> set[str]:
-    """The same of the code of a module."""
-    unused = only_for_types(tree)
+def imports_in(nodes: Iterable[ast.AST], name: str, is_package: bool, known: set[str]) -> set[str]:
+    """The same of what the code of a module consists of."""
+    unused = only_for_types(nodes)
     package = name if is_package else name.rpartition(".")[0]
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if node in unused:
             continue
         if isinstance(node, ast.Import):
@@ -94,14 +114,19 @@ def test_the_cycle_test_sees_cycles(tmp_path):
     assert imports("tape.e", tmp_path / "e.py", frozenset({"tape.b"})) == set()
 
 
+def outside_of_functions(tree: ast.AST) -> list[ast.AST]:
+    """What a file consists of, without the bodies of its functions."""
+    found: list[ast.AST] = [tree]
+    for node in found:
+        is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        found += [inner for inner in ast.iter_child_nodes(node) if not (is_function and inner in node.body)]
+    return found
+
+
 def at_once(name: str, path: Path, known: set[str]) -> set[str]:
     """The modules among `known` that a file imports as it is imported itself, its packages among them."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            node.body = [ast.Pass()]
     package = name.rpartition(".")[0]
-    found = imports_in(tree, name, path.name == "__init__.py", known) & known
+    found = imports_in(outside_of_functions(parsed(path)), name, path.name == "__init__.py", known) & known
     return found | {m.rpartition(".")[0] for m in found} | ({package} if package else set()) - {name}
 
 
@@ -139,7 +164,7 @@ LATER = {
 @cache
 def opened(path: Path, known: frozenset[str]) -> set[str]:
     """The modules that a file names in full, as `tape.base.rooms` wants them."""
-    found = {node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if type(node) is ast.Constant}
+    found = {node.value for node in nodes(path) if type(node) is ast.Constant}
     return {name for name in found if isinstance(name, str)} & known
 
 
@@ -168,7 +193,7 @@ def on_the_map() -> dict[str, str]:
 
 
 def test_the_map_has_every_room_and_its_sentence(paths, packages, on_the_map):
-    sentences = {name: ast.get_docstring(ast.parse(paths[name].read_text(encoding="utf-8"))) for name in paths}
+    sentences = {name: ast.get_docstring(parsed(paths[name])) for name in paths}
     rooms = {room(name, packages) for name in paths}
     assert on_the_map == {name: (sentences[name] or "").partition("\n")[0] for name in rooms}
 
@@ -252,7 +277,7 @@ def test_a_name_occurs_once(paths, packages):
 
 def classes(path: Path) -> list[str]:
     """The classes that a file defines, also inside others and inside functions."""
-    return [node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if type(node) is ast.ClassDef]
+    return [node.name for node in nodes(path) if type(node) is ast.ClassDef]
 
 
 def test_a_class_name_occurs_once(paths):
@@ -264,7 +289,7 @@ def test_a_rule_of_more_than_a_line_has_a_name(paths):
     """In stack traces, and to whoever reads the declaration: no lambda goes over the end of its line."""
     long = {
         f"{path.relative_to(ROOT)}:{node.lineno}" for path in paths.values()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path)
         if type(node) is ast.Lambda and node.end_lineno > node.lineno
     }  # fmt: skip
     assert long == set()
