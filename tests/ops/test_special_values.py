@@ -75,10 +75,11 @@ def test_arrays(op, dtype):
         expected = op.forward(*xs, **params)
         ways = {
             "eager": lambda: op(*map(tape.tensor, xs), **params).numpy(),
-            "eager, many": lambda: op(*[tape.tensor(np.resize(x, 5000)) for x in xs], **params).numpy()[: xs[0].size],
             "quick": lambda: tape.compile(lambda *xs: op(*xs, **params), tier="quick")(*xs),
             "optimised": lambda: tape.compile(lambda *xs: op(*xs, **params), tier="optimised")(*xs),
         }
+        if op.lane is not None:  # others are evaluated by NumPy or SciPy, however many
+            ways["many"] = lambda: op(*[tape.tensor(np.resize(x, 5000)) for x in xs], **params).numpy()[: xs[0].size]
         for way, call in ways.items():
             bad = differing(call(), expected[:5000], tolerance_of(op, dtype, expected))
             shown = [(*(x[k] for x in xs), expected[k]) for k in np.flatnonzero(bad)[:3]]
