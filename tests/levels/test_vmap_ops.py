@@ -175,6 +175,16 @@ class Derivative:
         more = [tape.tensor(stacked(column)) for column in zip(*extra)]
         return vmap(function, in_dims=(*dims, *(0,) * len(more))), (*args, *more)
 
+    def mapped_of_active(self):
+        """The mapped op as a function of its active arguments, and those."""
+        function, args = mapped(self.op, self.rows, self.flags, self.params, self.call)
+
+        def of_active(*moving):
+            new = dict(zip(self.active, moving))
+            return function(*[new.get(i, x) for i, x in enumerate(args)])
+
+        return of_active, self.moving(args)
+
 
 def derivatives(op):
     for rows, flags, params in applications(op):
@@ -193,26 +203,6 @@ def check(found, expected, case):
         assert_allclose(z.numpy(), e, rtol=1e-9, atol=1e-10, err_msg=f"{case.flags} {case.params}")
 
 
-@differentiable
-def test_vjp_within(op):
-    """Per-lane adjoints, also of operands that all lanes share."""
-    for case in derivatives(op):
-        function, args = case.map(case.pull, case.gs)
-        expected = case.pulled()
-        if expected is None:
-            with pytest.raises(RuntimeError):
-                function(*args)
-        else:
-            check(function(*args), expected, case)
-
-
-@differentiable
-def test_jvp_within(op):
-    for case in derivatives(op):
-        function, args = case.map(case.push, case.x_dots)
-        check(function(*args), case.lanes(case.push, case.x_dots), case)
-
-
 def summed(case, bars):
     """What reaches the arguments of a mapped function: the sum over lanes where these share an operand."""
     for i, bar in zip(case.active, bars):
@@ -221,39 +211,37 @@ def summed(case, bars):
 
 
 @differentiable
-def test_vjp_through(op):
+def test_vjp(op):
+    """Within the mapped function, per lane, also of operands that all lanes share; and through it."""
     for case in derivatives(op):
-        function, args = mapped(op, case.rows, case.flags, case.params, case.call)
-
-        def of_active(*moving, case=case, function=function, args=args):
-            new = dict(zip(case.active, moving))
-            return function(*[new.get(i, x) for i, x in enumerate(args)])
-
+        within, args = case.map(case.pull, case.gs)
+        of_active, active = case.mapped_of_active()
+        through = vjp(of_active, *active)[1]
         gs = tuple(tape.tensor(stacked(column)) for column in zip(*case.gs))
-        pull = vjp(of_active, *case.moving(args))[1]
         expected = case.pulled()
         if expected is None:
             with pytest.raises(RuntimeError):
-                pull(gs)
+                within(*args)
+            with pytest.raises(RuntimeError):
+                through(gs)
             continue
-        check(pull(gs), summed(case, expected), case)
+        check(within(*args), expected, case)
+        check(through(gs), summed(case, expected), case)
 
 
 @differentiable
-def test_jvp_through(op):
+def test_jvp(op):
+    """Within the mapped function, and through it."""
     for case in derivatives(op):
-        function, args = mapped(op, case.rows, case.flags, case.params, case.call)
-
-        def of_active(*moving, case=case, function=function, args=args):
-            new = dict(zip(case.active, moving))
-            return function(*[new.get(i, x) for i, x in enumerate(args)])
-
+        expected = case.lanes(case.push, case.x_dots)
+        within, args = case.map(case.push, case.x_dots)
+        check(within(*args), expected, case)
+        of_active, active = case.mapped_of_active()
         dots = [
             stacked(column, (0, -1, 0, -1)[i % 4]) if case.flags[i] else column[0]
             for i, column in zip(case.active, zip(*case.x_dots))
         ]
-        found = jvp(of_active, case.moving(args), tuple(map(tape.tensor, dots)))[1]
-        check(found, case.lanes(case.push, case.x_dots), case)
+        check(jvp(of_active, active, tuple(map(tape.tensor, dots)))[1], expected, case)
 
 
 def test_most_ops_are_applied_to_all_lanes_at_once():
