@@ -149,7 +149,7 @@ class Flat:
         if type(index) is list and holds_face(index):
             index = self.base._array(tensor_of(index))
         differs = has_lanes(index) and index.dtype.kind in "iu"
-        places = () if differs else self._places(index)
+        places: tuple[Any, ...] = () if differs else self._places(index)
         if isinstance(index, (int, slice)):
             self._next = 0
         shape = np.shape(index if differs else places[0])
