@@ -84,8 +84,8 @@ INSTEAD = {
 
 
 BY_NAME = (
-    "So does {name}, called by that name with usual arguments; kept in a default, a container, an attribute or a "
-    "partial it is SciPy's own, which computes with plain numbers."
+    "So does {name}, called with usual arguments by name or by what keeps it; where it is not found, as what another "
+    "function returns, it is SciPy's own, which computes with plain numbers."
 )
 """Of a function that records if it is called so."""
 NOT_MADE_HERE = "into an array that was not made in this function"
