@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
+import ops
+
 from ...base.tensor import Face
 from ..arrays.explaining import has_lanes
-from ..arrays.face import array, face
+from ..arrays.face import array, face, faces
 from ..arrays.face_base import numpy
 from ..arrays.leaving import carries, refusal
-from ..arrays.unwrapping import holds_face, tensor_of
+from ..arrays.unwrapping import bare, holds_face, tensor_of
 from ..constructors import as_array, gathered, recordable
 from ..mathematics import holds
 
@@ -48,6 +50,10 @@ def of_stats(module: Any) -> Iterator[tuple[type, str, Making]]:
     normal = type(module.multivariate_normal)
     yield normal, "logpdf", _normal(lambda log: log)
     yield normal, "pdf", _normal(np.exp)
+    yield normal, "entropy", _entropy_of_normal
+    dirichlet = type(module.dirichlet)
+    yield dirichlet, "logpdf", _dirichlet(lambda log: log)
+    yield dirichlet, "pdf", _dirichlet(np.exp)
 
 
 def _method(name: str, answer: Callable[..., Any]) -> Making:
@@ -203,17 +209,71 @@ def _log_normal(x: Any, mean: Any, cov: Any) -> Any:
         LinAlgError: if Σ is not positive definite.
     """
     n = max(np.size(mean) if mean is not None and np.ndim(mean) else 1, np.shape(cov)[-1] if np.ndim(cov) else 1)
-    if np.ndim(cov) == 2:
-        sigma = np.tril(cov) + np.tril(cov, -1).T
-    else:
-        sigma = recordable(np.eye(n)) * cov
     mean = np.zeros(n) if mean is None else mean
     x = numpy.reshape(x, (-1, 1)) if n == 1 and np.ndim(x) == 1 else x
     apart = x - mean
-    root = numpy.linalg.cholesky(sigma)
+    root = _root_of(cov, n)
     rows = numpy.reshape(apart, (-1, n))
     whitened = numpy.linalg.solve(root, rows.T)
-    log_det = 2 * np.log(numpy.diagonal(root)).sum()
-    found = -0.5 * (n * np.log(2 * np.pi) + log_det + (whitened * whitened).sum(0))
+    found = -0.5 * (n * np.log(2 * np.pi) + _log_det(root) + (whitened * whitened).sum(0))
     found = np.squeeze(numpy.reshape(found, np.shape(apart)[:-1]))
     return found if found.ndim else found[()]
+
+
+def _root_of(cov: Any, n: int) -> Any:
+    """L of Σ = L Lᵀ, whose diagonal may be given alone, or one number for all of it."""
+    if np.ndim(cov) == 2:
+        return numpy.linalg.cholesky(np.tril(cov) + np.tril(cov, -1).T)
+    return numpy.linalg.cholesky(recordable(np.eye(n)) * cov)
+
+
+def _log_det(root: Any) -> Any:
+    return 2 * np.log(numpy.diagonal(root)).sum()
+
+
+def _entropy_of_normal(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def method(self: Any, mean: Any = None, cov: Any = 1) -> Any:
+        if not holds_face([mean, cov]):
+            return original(self, mean, cov)
+        n = max(np.size(mean) if mean is not None else 1, np.shape(cov)[-1] if np.ndim(cov) else 1)
+        return 0.5 * (n * (np.log(2 * np.pi) + 1) + _log_det(_root_of(as_array(cov).astype(float), n)))
+
+    return method
+
+
+def _dirichlet(finish: Callable[[Any], Any]) -> Making:
+    """`scipy.stats.dirichlet`: log p = Σ (αₖ − 1) log xₖ + log Γ(Σ αₖ) − Σ log Γ(αₖ)."""
+
+    def making(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def method(self: Any, x: Any, alpha: Any) -> Any:
+            if not holds_face([x, alpha]):
+                return original(self, x, alpha)
+            x, alpha = (as_array(y).astype(float) for y in (x, alpha))
+            if x.ndim not in (1, 2) or alpha.ndim != 1 or len(alpha) - len(x) not in (0, 1):
+                return original(self, x, alpha)
+            if len(x) < len(alpha):
+                x = np.concatenate((x, 1 - x.sum(0, keepdims=True)))
+            if not _is_on_simplex(x, alpha):
+                raise ValueError(
+                    "dirichlet: alpha must be positive, and the entries of x between 0 and 1, with a sum of 1; 0 is no "
+                    "entry where alpha is less than 1"
+                )
+            logs = faces(ops.xlogy(bare(alpha - 1), bare(x.T))).T.sum(0)
+            found = np.squeeze(logs + _log_gamma(alpha.sum()) - _log_gamma(alpha).sum())
+            return finish(found if found.ndim else found[()])
+
+        return method
+
+    return making
+
+
+def _is_on_simplex(x: Any, alpha: Any) -> bool:
+    """Whether SciPy takes these entries and parameters."""
+    least = np.where(alpha < 1, np.nextafter(0.0, 1.0), 0.0).reshape(-1, *(1,) * (x.ndim - 1))
+    return _all(alpha > 0) and _all((x >= least) & (x <= 1)) and _all(np.abs(x.sum(0) - 1) <= 1e-9)
+
+
+def _log_gamma(x: Any) -> Any:
+    return faces(ops.lgamma(bare(x)))

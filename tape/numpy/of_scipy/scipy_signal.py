@@ -55,7 +55,7 @@ def _convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 
 def _fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     a, k = as_array(in1), as_array(in2)
-    if axes is not None or "biu" in (a.dtype.kind, k.dtype.kind):
+    if axes is not None or {a.dtype.kind, k.dtype.kind} <= set("biu"):  # of integers SciPy makes floats
         return NotImplemented
     return _convolve(a, k, mode)
 

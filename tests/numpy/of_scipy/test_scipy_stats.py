@@ -82,6 +82,11 @@ def test_discrete_distributions(f):
     lambda x: stats.multivariate_normal.logpdf(x, x[::-1] * 2, np.exp(x)),
     lambda x: stats.multivariate_normal.pdf(x[0], x[1], np.exp(x[2])),
     lambda x: stats.multivariate_normal.logpdf(X, None, SIGMA + np.outer(x, x)),
+    lambda x: stats.multivariate_normal.entropy(cov=SIGMA + np.outer(x, x)),
+    lambda x: stats.multivariate_normal.entropy(x, np.exp(x[0])),
+    lambda x: stats.dirichlet.logpdf(x / x.sum(), 1 + x),
+    lambda x: stats.dirichlet.logpdf(x[:2] * 0.5, 3 * x),
+    lambda x: np.sum(stats.dirichlet.pdf(np.array([[0.2, 0.5], [0.3, 0.1], [0.5, 0.4]]), x + 1)),
 ])  # fmt: skip
 def test_frozen_and_of_several_variables(f):
     check(f, X)
@@ -154,3 +159,14 @@ def test_formulas_that_choose_by_values_choose_in_each_lane(kind, name):
         slopes = tape.func.vmap(tape.func.grad(f))(x)
         assert_allclose(slopes, [tape.func.grad(f)(k) for k in x], rtol=1e-12)
         assert_allclose(tape.func.vmap(tape.func.jacfwd(f))(x), slopes, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("x", "alpha"), [([0.2, 0.3, 0.6], [1.0] * 3), ([0.2, 0.8, 0.0], [0.5] * 3), ([0.5] * 2, [-1.0, 2.0])]
+)
+def test_what_dirichlet_refuses(x, alpha):
+    x, alpha = np.array(x), np.array(alpha)
+    with pytest.raises(ValueError, match="entry|vector|parameters"):
+        stats.dirichlet.logpdf(x, alpha)
+    with pytest.raises(ValueError, match="with a sum of 1"):
+        tape.func.grad(lambda x: stats.dirichlet.logpdf(x, alpha))(x)
