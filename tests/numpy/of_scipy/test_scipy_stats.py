@@ -166,7 +166,7 @@ def test_formulas_that_choose_by_values_choose_in_each_lane(kind, name):
 )
 def test_what_dirichlet_refuses(x, alpha):
     x, alpha = np.array(x), np.array(alpha)
-    with pytest.raises(ValueError, match="entry|vector|parameters"):
+    with pytest.raises(ValueError, match=r"entry|vector|parameters"):
         stats.dirichlet.logpdf(x, alpha)
     with pytest.raises(ValueError, match="with a sum of 1"):
         tape.func.grad(lambda x: stats.dirichlet.logpdf(x, alpha))(x)
