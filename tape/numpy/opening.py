@@ -299,6 +299,9 @@ _twins: dict[int, tuple[ModuleType, ModuleType]] = {}
 _seen: list[Any] = [None]
 """The room that was imported last when rooms were last looked through."""
 
+_naming_twins: dict[str, ModuleType] = {}
+"""The rooms that name twins, by name."""
+
 
 def hold(modules: tuple[ModuleType, ...]) -> None:
     """Let the rooms that are imported by now name twins of some modules, in which no door stands yet."""
@@ -311,8 +314,12 @@ def hold(modules: tuple[ModuleType, ...]) -> None:
     for _, made in _twins.values():
         _exchange(vars(made))
     for name, room in sys.modules.copy().items():  # copied at once, while other threads may import
-        if name.partition(".")[0] in OURS and type(room) is ModuleType and in_library(vars(room).get("__file__") or ""):
+        if name.partition(".")[0] not in OURS or type(room) is not ModuleType or _naming_twins.get(name) is room:
+            continue
+        if in_library(vars(room).get("__file__") or ""):
             _exchange(vars(room))
+            if is_ready(room):
+                _naming_twins[name] = room
 
 
 def _twin(module: ModuleType) -> ModuleType:
