@@ -318,7 +318,7 @@ def hold(modules: tuple[ModuleType, ...]) -> None:
             continue
         if in_library(vars(room).get("__file__") or ""):
             _exchange(vars(room))
-            if is_ready(room):
+            if not getattr(room.__spec__, "_initializing", False):  # it names more when it is imported
                 _naming_twins[name] = room
 
 
