@@ -141,7 +141,7 @@ LOOPS = [
 
 def measure(loop, steps):
     """Peak and remaining bytes of Python's memory over a loop, after a shorter one to warm up; longest list."""
-    loop(1_000)
+    loop(3_000)
     gc.collect()
     current().scan()
     tracemalloc.start()
@@ -176,12 +176,11 @@ def test_constant_memory(loop, scanned_often):
 
 
 @pytest.mark.parametrize("loop", [forward_and_backward, forward_only], ids=lambda loop: loop.__name__)
-def test_constant_memory_by_tracemalloc(loop, monkeypatch):
-    """Three times the steps take no more memory (tracing is slow: loops are shorter here, and scans come sooner)."""
-    monkeypatch.setattr(wengert, "ROWS_BETWEEN_SCANS", OFTEN // 4)
-    short, _ = measure(loop, 1_000)
-    long, after = measure(loop, 3_000)
-    assert long < short + MB / 9  # not 60 bytes for each step more
+def test_constant_memory_by_tracemalloc(loop, scanned_often):
+    """Three times the steps take no more memory (tracing is slow: the loops are shorter here)."""
+    short, _ = measure(loop, 3_000)
+    long, after = measure(loop, 9_000)
+    assert long < short + MB / 3  # not 60 bytes for each step more
     assert after < MB / 2
 
 
