@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.domain import NONZERO, REAL, TRUTH, Interval
-from ..core.hints import NO_HINTS, Hints
+from ..core.hints import Hints
 from ..core.lane import Intrinsic, Select, Via
 from ..core.op import ADJOINT, HOLOMORPHIC, Op, elementwise
 from ..shapes.parts import conj, real
@@ -100,11 +100,11 @@ def _extreme_of_two(name: str, ufunc: Any, further: Op, as_far: Op, doc: str, of
         return logical_or(as_far(x, y), isnan(y))
 
     return elementwise(
-        name, ufunc,
+        name, ufunc if of_arrays else lambda x, y: ufunc(x, y),
         lambda g, x, y: where(is_first(x, y), g, 0.0), lambda g, x, y: where(is_first(x, y), 0.0, g),
         lane=Via(lambda x, y: where(is_first(x, y), x, y)) if of_arrays else None,
-        hints=Hints(made_of=made_of) if of_arrays else NO_HINTS,
-        numpy=(ufunc,) if of_arrays else (), domain=(REAL, REAL), doc=doc,
+        hints=Hints(made_of=made_of) if of_arrays else Hints(steps=lambda s, x, y: s.ufunc(ufunc, [x, y])),
+        domain=(REAL, REAL), doc=doc,
     )  # fmt: skip
 
 

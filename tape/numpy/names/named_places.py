@@ -212,7 +212,7 @@ def _kept_in(thing: Any) -> list[Place]:
     """The places in something of the user's that was given a function to keep, if it was."""
     kind = type(thing)
     if kind is list:
-        return [(thing, k) for k, x in enumerate(itertools.islice(thing, MOST)) if type(x) in _KEPT]
+        return [(thing, k) for k, x in enumerate(itertools.islice(thing, MOST)) if id(type(x)) in _KEPT]
     if kind is FunctionType and not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
         return [(thing, "__defaults__")] if thing.__defaults__ else []
     if kind is ModuleType or id(kind) in _IDLE:
@@ -224,16 +224,15 @@ def _kept_in(thing: Any) -> list[Place]:
         space = names = thing if kind is dict else _attributes(thing)
     if "__spec__" in names:  # those of a module
         return []
-    return [(space, k) for k, x in itertools.islice(names.items(), MOST) if type(x) in _KEPT and type(k) in _KEYS]
+    found = [k for k, x in itertools.islice(names.items(), MOST) if id(type(x)) in _KEPT]
+    return [(space, k) for k in found if id(type(k)) in _KEYS]
 
 
-_KEPT = frozenset({
-    FunctionType, types.BuiltinFunctionType, types.MethodType, type(np.where), staticmethod,
-    functools.partial, tuple,
-})  # fmt: skip
-"""The kinds of what may be a function of NumPy's or SciPy's, or made of one."""
+_FUNCTIONS = FunctionType, types.BuiltinFunctionType, types.MethodType, type(np.where)
+_KEPT = frozenset(map(id, (*_FUNCTIONS, staticmethod, functools.partial, tuple)))
+"""The kinds of what may be a function of NumPy's or SciPy's, or made of one, by identity."""
 
-_KEYS = frozenset({str, int, float, bool, bytes, type})
+_KEYS = frozenset(map(id, (str, int, float, bool, bytes, type)))
 """The kinds of keys that are looked for."""
 
 
