@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import bisect
-import weakref
 import zlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..base.location import locate
 from ..base.row import CODE, HANDLE, LASTI, WIDTH, XV, YV, ZV, X, Y
 from ..base.tensor import Tensor
-from ..recording.version import CHANGES, NOTED, REFITS, Change, Refit, forget_released
+from ..recording.version import CHANGES, REFITS, Change, Refit, forget_released
 from ..recording.views import owner
 from ..recording.wengert import THREAD_SHIFT, WengertList, key, list_of, operands
 from .anomaly import told
@@ -21,24 +20,6 @@ from .propagate import earliest, elsewhere, name_of, through
 
 SUMS: dict[int, tuple[int, ...]] = {}
 """By handle, what the values looked like that a record has saved within `autograd.detect_changes`."""
-
-
-class Looked(NamedTuple):
-    """What was found in a list by looking at all that its records have saved.
-
-    Attributes:
-        noted: what `NOTED` was.
-        first, last: the records that were looked at.
-        changed: those of them that have saved what was changed.
-    """
-
-    noted: object
-    first: int
-    last: int
-    changed: list[int]
-
-
-LOOKED: weakref.WeakKeyDictionary[WengertList, Looked] = weakref.WeakKeyDictionary()
 
 
 DOUBTS = CHANGES, REFITS, SUMS
@@ -82,31 +63,13 @@ def _suspects(wanted: set[int] | None) -> bool:
 
 
 def _holds_changed(wengert: WengertList, last: int, wanted: set[int] | None) -> bool:
-    """Whether records up to the last one do.
-
-    All were there before the changes: until another one is noted, what they have saved is looked at once.
-    """
-    first, noted = earliest(wengert, wanted), NOTED[0]
-    found = LOOKED.get(wengert)
-    if found is None or found.noted is not noted or first < found.first or found.last < last:
-        found = LOOKED[wengert] = Looked(noted, first, last, _changed(wengert, first, last))
-    return any(first <= handle <= last for handle in found.changed)
-
-
-def _changed(wengert: WengertList, first: int, last: int) -> list[int]:
-    """The records from one to another that have saved what was changed."""
+    first = earliest(wengert, wanted)
     with wengert.still():
         rows, places = wengert.rows, range(len(wengert))
         start = bisect.bisect_left(places, first, key=lambda p: rows[p * WIDTH]) * WIDTH
         stop = bisect.bisect_right(places, last, key=lambda p: rows[p * WIDTH]) * WIDTH
-        handles, *columns = [rows[start + field : stop : WIDTH] for field in (HANDLE, XV, YV, ZV)]
-    # Numbers of their own, because references to the handles themselves would keep the records alive.
-    return [
-        handle + 1 - 1
-        for column in columns
-        for handle, value in zip(handles, column)
-        if value is not None and _is_changed(value)
-    ]
+        columns = [rows[start + field : stop : WIDTH] for field in (XV, YV, ZV)]
+    return any(_is_changed(value) for column in columns for value in column if value is not None)
 
 
 def _is_changed(value: Any) -> bool:

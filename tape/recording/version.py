@@ -82,9 +82,6 @@ MANY = 1 << 10
 CHANGES: dict[int, Change] = {}
 """The last change of each piece of memory that something else than its tensor held at the time."""
 
-NOTED: list[object] = [object()]
-"""Another object whenever a change has been noted: who has looked at all changes knows whether there are more."""
-
 
 class Refit(NamedTuple):
     """Memory of another shape or dtype, put under a leaf that records may hold.
@@ -167,7 +164,6 @@ def _note(
     if last is not None and wengert.number in before:
         before[wengert.number] = last + 1 - 1
     CHANGES[id(value)] = Change(there, refs, operation, *(wengert.where or user_frame(sys._getframe(2))), before)
-    NOTED[0] = object()
     if len(CHANGES) % MANY == 0:
         forget_released()
 

@@ -187,32 +187,6 @@ def test_what_was_recorded_before_the_inputs_is_not_looked_at(monkeypatch):
     assert looks(monkeypatch, 200) == looks(monkeypatch, 2) <= 4
 
 
-def test_until_another_change_records_are_looked_at_once(monkeypatch):
-    """Of garbage that has not been collected yet changes are known, and every gradient would look at all there is."""
-    looked, is_changed = [], changes._is_changed
-    monkeypatch.setattr(changes, "_is_changed", lambda value: looked.append(value) or is_changed(value))
-    kept = []
-    for _ in range(3):
-        x = leaf(1.0, 2.0)
-        z = (x * x) * x
-        changed = z.detach().clone()
-        kept.append(changed.numpy())
-        changed.mul_(2.0)
-        assert version.CHANGES
-        counts = []
-        for _ in range(3):
-            looked.clear()
-            tape.autograd.grad(z.sum(), x, retain_graph=True)
-            counts.append(len(looked))
-        assert counts[0] > 0
-        assert counts[1:] == [0, 0]
-    w = z.exp()
-    tape.autograd.grad(w.sum(), x, retain_graph=True)
-    w.detach().mul_(2.0)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        w.sum().backward()
-
-
 def test_what_leads_to_the_earliest_input_is_looked_at():
     """Whichever of several inputs that is, by its record or by when a leaf was made."""
     x, c = leaf(1.0, 2.0), tape.tensor([3.0, 4.0])
