@@ -12,7 +12,7 @@ import functools
 import itertools
 import sys
 import types
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -191,11 +191,16 @@ def _held_by(thing: Any) -> Iterator[Any]:
     """What an object, or a container, could call: its class, functions, objects and containers in it."""
     kind = type(thing)
     if kind in (list, tuple, dict, set, frozenset, collections.deque):
-        parts = itertools.islice(thing.values() if kind is dict else thing, MOST)
+        parts = _first(thing.values() if kind is dict else thing)
         yield from [part for part in parts if id(type(part)) not in _IDLE]
     elif id(kind) not in _IDLE:
         yield kind
-        yield from [part for part in itertools.islice(_attributes(thing).values(), MOST) if id(type(part)) not in _IDLE]
+        yield from [part for part in _first(_attributes(thing).values()) if id(type(part)) not in _IDLE]
+
+
+def _first(things: Iterable[Any]) -> list[Any]:
+    """As many of some things as are looked at, taken at once: another thread may change what holds them."""
+    return list(itertools.islice(things, MOST))
 
 
 def _attributes(thing: Any) -> dict[str, Any]:
@@ -212,7 +217,7 @@ def _kept_in(thing: Any) -> list[Place]:
     """The places in something of the user's that was given a function to keep, if it was."""
     kind = type(thing)
     if kind is list:
-        return [(thing, k) for k, x in enumerate(itertools.islice(thing, MOST)) if id(type(x)) in _KEPT]
+        return [(thing, k) for k, x in enumerate(_first(thing)) if id(type(x)) in _KEPT]
     if kind is FunctionType and not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
         return [(thing, "__defaults__")] if thing.__defaults__ else []
     if kind is ModuleType or id(kind) in _IDLE:
@@ -224,7 +229,7 @@ def _kept_in(thing: Any) -> list[Place]:
         space = names = thing if kind is dict else _attributes(thing)
     if "__spec__" in names:  # those of a module
         return []
-    found = [k for k, x in itertools.islice(names.items(), MOST) if id(type(x)) in _KEPT]
+    found = [k for k, x in _first(names.items()) if id(type(x)) in _KEPT]
     return [(space, k) for k in found if id(type(k)) in _KEYS]
 
 

@@ -60,7 +60,7 @@ def take_out(place: Place, door: Any, there: Any) -> None:
     space = place[0]
     if read(place) is door:
         put(place, there)
-    elif isinstance(space, (dict, list)):
+    elif isinstance(space, (dict, list)) and there is not MISSING:
         for key, value in list(enumerate(space) if isinstance(space, list) else space.items()):
             if value is door:
                 space[key] = there
