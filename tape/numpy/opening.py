@@ -27,7 +27,7 @@ from .arrays.array_text import forget
 from .arrays.leaving import recording
 from .classes import IN_BUILTINS, NAMED, SEEING, TYPE, kind_of
 from .doors import MODULES, arrived, by_identity, exchange, insides, is_ready, modules
-from .names.named_places import OURS, has_builtins, latest_module, naming_type, replaced, search
+from .names.named_places import OURS, has_builtins, is_lasting, latest_module, naming_type, replaced, search
 from .names.taken import MISSING, TAKEN, Place, are_the_same
 
 _stand: list[tuple[str, ...]] = []
@@ -371,7 +371,9 @@ def places_in(function: Any, rooms: tuple[str, ...]) -> list[Place]:
     try:
         found = _known.get(function)
         if found is None or not found.holds(rooms):
-            found = _known[function] = _found(function, rooms)
+            found = _found(function, rooms)
+            if all(map(is_lasting, found.places)):
+                _known[function] = found
         return found.places
     except TypeError:
         return _found(function, rooms).places

@@ -94,7 +94,8 @@ def search(
                         is_called = _is_only_called(thing.__code__, place[1])
                         called[key] = place, is_called and called.get(key, (place, True))[1]
                     elif id(type(there)) not in _IDLE:
-                        followed.append((place, id(there)))
+                        if is_lasting(place):
+                            followed.append((place, id(there)))
                         stack.append(there)
             elif hasattr(thing, "__wrapped__"):
                 stack.append(thing.__wrapped__)
@@ -103,6 +104,17 @@ def search(
             stack += _held_by(thing)
     yield from [place for place, is_called in called.values() if is_called]
     yield from _read_by(list(reading.values()))
+
+
+def is_lasting(place: Place) -> bool:
+    """Whether a place may be remembered: in the names of a module, or a cell with a function and nothing else.
+
+    Whatever else is remembered would live as long as the function for which it is, and that as long as it.
+    """
+    space, name = place
+    if name is None:
+        return id(type(space.cell_contents)) in _ALONE
+    return isinstance(space, dict) and "__builtins__" in space
 
 
 def replaced(value: Any, doors: Mapping[int, Any]) -> Any:
@@ -233,8 +245,9 @@ def _kept_in(thing: Any) -> list[Place]:
     return [(space, k) for k in found if id(type(k)) in _KEYS]
 
 
-_FUNCTIONS = FunctionType, types.BuiltinFunctionType, types.MethodType, type(np.where)
-_KEPT = frozenset(map(id, (*_FUNCTIONS, staticmethod, functools.partial, tuple)))
+_FUNCTIONS = types.BuiltinFunctionType, type(np.where)
+_ALONE = frozenset(map(id, (*_FUNCTIONS, type)))
+_KEPT = frozenset(map(id, (*_FUNCTIONS, FunctionType, types.MethodType, staticmethod, functools.partial, tuple)))
 """The kinds of what may be a function of NumPy's or SciPy's, or made of one, by identity."""
 
 _KEYS = frozenset(map(id, (str, int, float, bool, bytes, type)))
