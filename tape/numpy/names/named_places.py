@@ -46,6 +46,11 @@ def _is_of_library(module: str, file: str) -> bool:
     return package in LIBRARIES and package != "__main__" and (package not in OURS or in_library(file))
 
 
+def is_librarys(kind: type) -> bool:
+    """Whether a class is a library's."""
+    return is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or "")
+
+
 def has_builtins(names: dict[str, Any]) -> bool:
     """Whether what a module does not name itself is what Python calls so."""
     return names.get("__builtins__") in (builtins, vars(builtins))
@@ -79,7 +84,7 @@ def search(
         elif issubclass(kind, types.MethodType):
             stack += [thing.__func__, thing.__self__]
         elif issubclass(kind, type):
-            if not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or ""):
+            if not is_librarys(thing):
                 stack += map(_function_of, vars(thing).values())
         elif issubclass(kind, FunctionType):
             if not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
@@ -218,7 +223,7 @@ def _first(things: Iterable[Any]) -> list[Any]:
 def _attributes(thing: Any) -> dict[str, Any]:
     """The attributes of an object of the user's own; what its class says of them is not asked."""
     kind = type(thing)
-    if not is_library(kind.__module__, getattr(sys.modules.get(kind.__module__), "__file__", None) or ""):
+    if not is_librarys(kind):
         with contextlib.suppress(AttributeError):
             kept: dict[str, Any] = object.__getattribute__(thing, "__dict__")
             return kept
@@ -235,7 +240,7 @@ def _kept_in(thing: Any) -> list[Place]:
     if kind is ModuleType or id(kind) in _IDLE:
         return []
     if issubclass(kind, type):
-        is_users = not is_library(thing.__module__, getattr(sys.modules.get(thing.__module__), "__file__", None) or "")
+        is_users = not is_librarys(thing)
         space, names = thing, vars(thing) if is_users else {}
     else:
         space = names = thing if kind is dict else _attributes(thing)
