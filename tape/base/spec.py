@@ -7,9 +7,9 @@ A spec's `index` is its row in `TABLE`, where the jitted passes read its size an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .locks import new_lock
 from .tensor import Face, Narrow, Size, Tensor
 
 FLOAT64, FLOAT32, OTHER = 0, 1, 2
+OF_ARRAY, OF_NUMBER, OF_WHOLE = 0, 1, 2
 KINDS = {np.dtype(np.float64): FLOAT64, np.dtype(np.float32): FLOAT32}
 
 
@@ -28,13 +29,12 @@ class Spec:
         narrow: whether the numbers are of 16 bits.
         one: the cotangent with which a backward from one real number begins; None for anything else.
         tensor: the class of tensors with this spec.
-        face: the class of their faces, found out when it is first asked for.
+        face: which of `OF_FACES` their faces are of.
     """
 
     __slots__ = (
         "complex", "dtype", "face", "index", "inexact", "narrow", "nbytes", "ndim", "one", "shape", "size", "tensor",
     )  # fmt: skip
-    face: type[Face]
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], index: int):
         self.shape = shape
@@ -47,22 +47,15 @@ class Spec:
         self.tensor = Narrow if self.narrow else Tensor
         self.complex = dtype.kind == "c"
         self.one = np.ones((), dtype)[()] if self.inexact and not (shape or self.complex) else None
+        self.face = OF_ARRAY if shape else OF_WHOLE if dtype.kind in "iu" else OF_NUMBER
         self.index = index
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            if name != "face":
-                raise AttributeError(f"a spec has no attribute {name!r}")
-            self.face = OF_SPEC[0](self)
-            return self.face
 
     def __repr__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
 
 
-OF_SPEC: list[Callable[[Spec], type[Face]]] = []
-"""Says which class the faces of tensors with a spec are of; put here by the room of faces."""
+OF_FACES: list[type[Face]] = []
+"""The classes of faces, of arrays, of numbers and of integers; put here by their room."""
 
 
 class OfArray(Spec):

@@ -19,6 +19,7 @@ import numpy as np
 from ops import REGISTRY, Op, methods
 from ops.core.operators import COMPARISONS, install
 
+from ..base.spec import OF_FACES
 from ..base.tensor import Face, Tensor
 from ..recording.functions import OF_ARRAYS
 from ..recording.halves import as_of_arrays
@@ -54,7 +55,7 @@ def _unary(op: Op) -> Callable[..., Any]:
         if type(x) is not Tensor:
             return face(as_of_arrays(op, x) if x._spec.narrow else op(x))
         z = short(x)
-        made = new(z._spec.face)
+        made = new(OF_FACES[z._spec.face])
         made._tensor = z
         return made
 
@@ -102,7 +103,7 @@ def _binary(op: Op, *, is_reflected: bool = False) -> Callable[..., Any]:
             z = as_of_arrays(way, x, y) if is_narrow else way(x, y)
             if not z._spec.shape:
                 return face(z)
-        made = new(z._spec.face)
+        made = new(OF_FACES[z._spec.face])
         made._tensor = z
         return made
 

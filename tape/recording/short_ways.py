@@ -112,7 +112,10 @@ def binary(op: Op, *, depth: int = 1, as_operands: bool = True) -> Callable[[Any
             z = forward(x, y)
         except ValueError as error:
             raise misfit(op, (x, y), error) from None
-        if as_operands and z.ndim > 1 and not (x.flags.c_contiguous and (not turns or y.flags.c_contiguous)):
+        spec = input._spec
+        if spec is not other._spec:
+            spec = spec_of(z)
+        if as_operands and spec.ndim > 1 and not (x.flags.c_contiguous and (not turns or y.flags.c_contiguous)):
             z = laid_like(z, x, y)
         try:
             wengert = LISTS[get_ident()]
@@ -122,9 +125,6 @@ def binary(op: Op, *, depth: int = 1, as_operands: bool = True) -> Callable[[Any
             return wrap(z)
         result = new(Tensor)
         result._data = z
-        spec = input._spec
-        if spec is not other._spec:
-            spec = spec_of(z)
         result._spec = spec
         if x_ref is True:
             x_ref = input

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.spec import OF_SPEC, Spec
-from ...base.tensor import Face, Tensor
+from ...base.spec import OF_FACES
+from ...base.tensor import Tensor
 from ...base.tree import LEAVES, transform
 from .array_methods import ArraysAlone, Changes, Reductions, Shapes
 from .conversions import Conversions, Index
@@ -107,15 +107,10 @@ class Whole(Index, Number):
     __slots__ = ()
 
 
-FACES.update((Array, Number, Whole))
+OF_FACES.extend((Array, Number, Whole))
+FACES.update(OF_FACES)
 LEAVES.update(FACES)
 
-
-def _of_spec(spec: Spec) -> type[Face]:
-    return Array if spec.shape else Whole if spec.dtype.kind in "iu" else Number
-
-
-OF_SPEC.append(_of_spec)
 
 OF_TENSORS: dict[type[Tensor], Callable[[Any], Any]] = {}
 """By the class of a tensor without axes, what makes a number of it where that is of a kind of its own."""
@@ -128,7 +123,7 @@ def face(tensor: Tensor) -> Any:
         of_its_kind = OF_TENSORS.get(type(tensor))
         if of_its_kind is not None:
             return of_its_kind(tensor)
-    made: Any = new(spec.face)
+    made: Any = new(OF_FACES[spec.face])
     made._tensor = tensor
     return made
 

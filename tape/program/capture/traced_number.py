@@ -13,7 +13,7 @@ import numpy as np
 
 from ops import REGISTRY, Op
 
-from ...base.spec import Spec
+from ...base.spec import OF_WHOLE, Spec
 from ...base.tensor import Face, Tensor
 from ...numpy.array_operators import ORDERED
 from ...numpy.arrays.face import OF_TENSORS, Number, Whole, face
@@ -65,7 +65,7 @@ class TracedWhole(Whole, TracedNumber):
 
 def recorded_number(tensor: Traced) -> TracedNumber:
     """The number that a tensor without axes is now."""
-    made = (TracedWhole if tensor._spec.face is Whole else TracedNumber)()
+    made = (TracedWhole if tensor._spec.face == OF_WHOLE else TracedNumber)()
     made._trace, made._row, made._spec = tensor._trace, tensor._row, tensor._spec
     return made
 
