@@ -28,7 +28,7 @@ from .recording.creation import array_of
 from .recording.functions import FUNCTIONS, tensors
 from .recording.laying import in_rows, laid
 from .recording.recorder import as_tensor, wrap
-from .spelling.factors import Qr, lu_in_one, orgqr as householder_product, slogdet, solve_by_lu as lu_solve
+from .spelling.factors import Lu, Qr, lu_in_one, orgqr as householder_product, slogdet, solve_by_lu as lu_solve
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
@@ -55,14 +55,6 @@ class Svd(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
-
-
-class Lu(NamedTuple):
-    """A = P L U."""
-
-    P: Tensor
-    L: Tensor
-    U: Tensor
 
 
 class LuFactor(NamedTuple):

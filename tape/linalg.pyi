@@ -4,7 +4,7 @@ import builtins
 from numpy.typing import DTypeLike
 from tape.base.tensor import Tensor
 from tape.methods import Dims, Operand, Sizes
-from tape.spelling.factors import Qr, Slogdet
+from tape.spelling.factors import Lu, Qr, Slogdet
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,10 +23,6 @@ class Lstsq(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
-class Lu(NamedTuple):
-    P: Tensor
-    L: Tensor
-    U: Tensor
 class LuFactor(NamedTuple):
     LU: Tensor
     pivots: Tensor

@@ -81,7 +81,7 @@ def slogdet(input: Tensor) -> Slogdet:
 # Factors L U of matrices whose rows were exchanged, in one matrix: that of L, without its diagonal of ones, below U.
 
 
-class LuParts(NamedTuple):
+class Lu(NamedTuple):
     """A = P L U."""
 
     P: Tensor
@@ -149,7 +149,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 
 @function_only
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> LuParts:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Lu:
     """P, L and U of A = P L U from what `tape.linalg.lu_factor` gives; what is not unpacked is empty."""
     m, n = LU_data.shape[-2:]
     k = min(m, n)
@@ -160,7 +160,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
         U = LU_data[..., :k, :].triu()
     if unpack_pivots:
         P = (_order(LU_pivots, m).unsqueeze(-2) == arange(m).unsqueeze(-1)).to(LU_data.dtype)
-    return LuParts(P, L, U)
+    return Lu(P, L, U)
 
 
 @function_only

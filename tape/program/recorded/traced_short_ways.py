@@ -84,21 +84,23 @@ def short_way(
         if reflected:
             x, y, u, v = y, x, v, u
         try:
-            if not numbers and (type(u) is Later or type(v) is Later):
-                z = of_pair(op, u, v)
-                shape = None if z is None else z.spec if type(z) is Later else spec_for(z)
-            else:
+            if numbers or (type(u) is not Later and type(v) is not Later):
                 z = forward(u, v)
-                shape = NUMBER if type(z) is float64 else spec_for(z)
+            else:
+                z = of_pair(op, u, v)
         except (ValueError, TypeError):  # it is raised again, explained
             return otherwise(self, other)
-        if as_operands and not numbers and shape is not None and shape.ndim > 1:
-            z = _laid(trace, z, u, v)
-        if shape is None:
+        if type(z) is float64:
+            shape, made = NUMBER, own()
+        elif z is None:
             return otherwise(self, other)
+        else:
+            shape = z.spec if type(z) is Later else spec_for(z)
+            if as_operands and shape.ndim > 1:
+                z = _laid(trace, z, u, v)
+            made = own() if shape.inexact or shape.dtype.kind == "b" else whole()
         if handling(None) is not trace.calm:
             trace.note_ignored(1)
-        made = own() if shape is NUMBER or shape.inexact or shape.dtype.kind == "b" else whole()
         made._trace = trace
         made._row = row = len(values)
         made._spec = shape
