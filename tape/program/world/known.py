@@ -160,11 +160,14 @@ def is_users(function: FunctionType) -> bool:
 
 
 def is_of_one_package(kind: Any, function: FunctionType) -> bool:
-    """Whether a class and a function are of one module of an installed package: who has such objects knows it."""
-    if not (isinstance(kind, type) and is_written_in_python(kind)):
+    """Whether a class and a function are of one installed package that is not known: who has such objects knows it.
+
+    Nothing is known of objects of its classes that are written in C: what reads one is not replayed.
+    """
+    if not isinstance(kind, type) or is_trusted(kind.__module__):
         return False
-    home, file = sys.modules.get(kind.__module__), function.__code__.co_filename
-    return home is not None and vars(home) is function.__globals__ and file.startswith(_INSTALLED)
+    package, home = kind.__module__.partition(".")[0], str(function.__globals__.get("__name__"))
+    return in_modules(home, (package,)) and function.__code__.co_filename.startswith(_INSTALLED)
 
 
 def is_genuine(kind: type) -> bool:

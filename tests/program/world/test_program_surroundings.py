@@ -235,13 +235,15 @@ def test_a_dict_that_hides_what_it_holds_is_watched():
 
 
 PARCELS = """
-import copyreg
-
-SIZE = 2.0
-
-
 class Parcel:
     size = 1.0
+"""
+COPYING = """
+import copyreg
+
+from parcels import Parcel
+
+SIZE = 2.0
 
 
 def opened(size):
@@ -255,17 +257,20 @@ copyreg.pickle(Parcel, lambda parcel: (opened, (SIZE,)))
 
 
 def test_how_a_package_copies_its_objects_is_looked_at_where_they_are_met(tmp_path, monkeypatch):
-    (tmp_path / "parcels.py").write_text(PARCELS)
+    package = tmp_path / "parcels"
+    package.mkdir()
+    (package / "__init__.py").write_text(PARCELS)
+    (package / "copying.py").write_text(COPYING)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(known, "_INSTALLED", (str(tmp_path),))
-    parcels = importlib.import_module("parcels")
+    copying = importlib.import_module("parcels.copying")
     try:
-        parcel, other, x = parcels.Parcel(), [1.0], np.arange(3.0)
+        parcel, other, x = copying.Parcel(), [1.0], np.arange(3.0)
         assert "opened" not in [f.__name__ for f in surroundings(lambda x: x * copy.copy(other)[0]).functions]
         assert "opened" in [f.__name__ for f in surroundings(lambda x: x * copy.copy(parcel).size).functions]
         fast = tape.compile(lambda x: x * copy.copy(parcel).size)
         for size in (2.0, 3.0, 3.0):
-            parcels.SIZE = size
+            copying.SIZE = size
             assert_array_equal(fast(x), size * x)
     finally:
-        del copyreg.dispatch_table[parcels.Parcel], sys.modules["parcels"]
+        del copyreg.dispatch_table[copying.Parcel], sys.modules["parcels"], sys.modules["parcels.copying"]
