@@ -8,6 +8,7 @@ from typing import Any
 from docutils import nodes
 from latex2mathml.converter import convert
 
+from notebooks.site import brevity
 from notebooks.site.reference import written
 from tape.release import __version__
 
@@ -33,6 +34,7 @@ suppress_warnings = ["myst.header"]  # a page made of a table has no heading of 
 
 napoleon_use_ivar = True
 default_role = "code"
+autodoc_use_type_comments = False  # there are none; to look for them every function would be parsed
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "alphabetical"
@@ -77,3 +79,4 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", read_docstring, priority=100)
     app.connect("autodoc-process-signature", read_signature)
     app.add_html_math_renderer("mathml", inline_renderers=(formula, None), block_renderers=(formula, None))
+    brevity.setup(app)

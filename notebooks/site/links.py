@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+UNREAD = re.compile(r"<!--.*?-->|<(script|style)\b(?P<kept>[^>]*)>.*?</\1>", re.DOTALL)
+TAG = re.compile(r"<([a-zA-Z][\w-]*)\s([^>]*)>")
+ATTRIBUTE = re.compile(r"""(?<![\w:-])(href|src|id|name)\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+)""")
 
-class Page(HTMLParser):
+
+class Page:
     """What a page refers to, and the places in it that others can refer to."""
 
     def __init__(self, text: str):
-        super().__init__()
         self.targets: list[str] = []
         self.places: set[str] = set()
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name in ("href", "src") and value is not None and tag != "link":
-                self.targets.append(value)
-            elif (name == "id" or (tag == "a" and name == "name")) and value:
-                self.places.add(value)
+        for tag, attributes in TAG.findall(UNREAD.sub(r"<script\g<kept>>", text)):
+            for name, quoted in ATTRIBUTE.findall(attributes):
+                value = unescape(quoted.strip("\"'"))
+                if name in ("href", "src") and tag != "link":
+                    self.targets.append(value)
+                elif (name == "id" or (tag == "a" and name == "name")) and value:
+                    self.places.add(value)
 
 
 def broken(folder: Path) -> Iterator[str]:
