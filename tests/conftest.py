@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from importlib.util import find_spec
+from multiprocessing import get_all_start_methods
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,10 @@ os.environ.setdefault("TAPE_JIT", "1")
 # The matrices of tests are small, and OpenBLAS hands some of them to its threads all the same, where those of one
 # worker spin for the processors of the others: a triangular system of 3 unknowns took 4 ms in place of 12 µs.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Dask's workers begin as copies of a process that has imported what each of them would import for a second and a half.
+if "forkserver" in get_all_start_methods():
+    os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 
 # A shell may have told its jobs in the background to ignore it, and some tests interrupt what they run.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
