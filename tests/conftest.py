@@ -151,8 +151,14 @@ def pytest_collection_finish(session):
 def pytest_runtest_teardown(item, nextitem):
     """Nor at what tests of an earlier file have left, millions of objects: reports, and what was compiled.
 
-    Some tests, and the library where it looks for what refers to a view, take back what was set aside.
+    Some tests, and the library where it looks for what refers to a view, take back what was set aside.  Records of a
+    test that are garbage are dropped: as long as they hold memory that was changed, each gradient looks through all.
     """
-    if nextitem is not None and nextitem.path != item.path:
+    is_last = nextitem is not None and nextitem.path != item.path
+    if is_last:
         gc.collect(1)
+    wengert, version = map(sys.modules.get, ("tape.recording.wengert", "tape.recording.version"))
+    if version is not None and version.CHANGES:
+        wengert.current().scan()
+    if is_last:
         gc.freeze()
