@@ -38,7 +38,8 @@ from .arrays.unwrapping import holds_face
 from .constructors import gathered, recordable
 from .iterating import nditer
 from .mathematics import holds
-from .names.callee import compared_with, is_called_at_once
+from .names.callee import CALLED_AT_ONCE, KEPT, Reading, compared_with, is_called_at_once, reading
+from .names.taken import Door, lent
 
 
 def ndarray(
@@ -112,9 +113,30 @@ SEEING: set[int] = set()
 """The threads that see doors in modules: those that record, but for what they import or let Numba compile."""
 
 
-def _doorway(original: Any, door: Any) -> Callable[[Any], Any]:
-    """What stands in the place of a function; what somebody else has put there is left alone."""
-    return lambda there: door if there is original and get_ident() in SEEING else there
+def _doorway(original: Any, door: Any, name: str, is_anybodys: bool) -> Callable[[Any], Any]:
+    """What stands in the place of a function; what somebody else has put there is left alone.
+
+    C code that the user's code has called, such as that of `numpy.random`, reads names as well, and so do libraries:
+    they get the function itself, but for one that libraries too call with recorded values, if they name it.
+    """
+
+    def seen(there: Any) -> Any:
+        if there is not original or get_ident() not in SEEING:
+            return there
+        frame = sys._getframe(2)
+        if not (is_anybodys or is_recorded(frame)):
+            return there
+        how = reading(frame.f_code, frame.f_lasti, name)
+        if how is CALLED_AT_ONCE:
+            return door
+        return there if how is None or (how is not KEPT and _names(frame, how) is original) else lent(door)
+
+    return seen
+
+
+def _names(frame: FrameType, how: Reading) -> Any:
+    """What the name stands for with which something is compared."""
+    return (frame.f_globals if how.kind == "global" else frame.f_locals).get(how.name)
 
 
 def _attribute(names: dict[str, Any], name: str, seen: Callable[[Any], Any]) -> property:
@@ -129,7 +151,7 @@ def _attribute(names: dict[str, Any], name: str, seen: Callable[[Any], Any]) -> 
         return seen(there)
 
     def put(module: ModuleType, value: Any) -> None:
-        names[name] = original if value is seen(original) else value
+        names[name] = original if type(value) is Door and value.__wrapped__ is original else value
 
     def remove(module: ModuleType) -> None:
         del names[name]
@@ -141,17 +163,17 @@ PAST_CLASSES = sys.version_info >= (3, 14)
 """Whether code reads names of a module past the attributes of its class (CPython's LOAD_ATTR_MODULE)."""
 
 
-def with_doors(module: ModuleType, plain: type, doors: dict[str, Any]) -> type:
+def with_doors(module: ModuleType, plain: type, doors: dict[str, tuple[Any, bool]]) -> type:
     """The class of a module while some function is recorded, with doors by name; it is pickled as modules are.
 
-    Its class otherwise is `plain`.
+    Its class otherwise is `plain`.  With each door comes whether it is for anybody, and not for the user's code alone.
 
     That the class changes, and not the names in the module, costs nothing for each door, and whoever watches the names
     sees none of it.  From CPython 3.14 on, code that has read a name of a module some times reads it past the class,
     unless the class finds attributes in a way of its own: that of a class with a `__getattr__` is one.
     """
     names = vars(module)
-    seen = {name: _doorway(names[name], door) for name, door in doors.items()}
+    seen = {name: _doorway(names[name], door, name, is_anybodys) for name, (door, is_anybodys) in doors.items()}
     if module.__name__ == "numpy":
         seen |= {name: class_of_numpy(name) for name in CALLED}
     attributes = {name: _attribute(names, name, as_what) for name, as_what in seen.items()}
@@ -231,7 +253,8 @@ class Kind(StandIn):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or kwargs:
             return type(*args, **kwargs)
-        found = args[0].__class__ if isinstance(args[0], (Face, Tensor)) else type(args[0])
+        is_shown = isinstance(args[0], (Face, Tensor)) or type(args[0]) is Door
+        found = args[0].__class__ if is_shown else type(args[0])
         if found is np.float64 and isinstance(args[0], Face):
             _tell_of_floats(sys._getframe(1))
         return self if found is type or found is Kind else AS_SHOWN.get(found, found)

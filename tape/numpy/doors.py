@@ -32,8 +32,7 @@ from .arrays.leaving import is_recorded, recording
 from .classes import with_doors
 from .iterating import CLASSES
 from .mathematics import FUNCTIONS as MATHEMATICS
-from .names.callee import callee
-from .names.taken import TAKEN, leads_to
+from .names.taken import Door
 from .namespace import functions
 from .of_scipy.scipy_functions import METHODS, ROOMS
 from .vectorised import vectorize
@@ -105,35 +104,32 @@ def insides(rooms: tuple[str, ...]) -> dict[int, Any]:
     return {known: inside for known, door in by_identity(rooms).items() if (inside := getattr(door, "inside", None))}
 
 
-Wanted = Callable[[FrameType, Any], bool]
+Wanted = Callable[[FrameType], bool]
 
 
-def _wanted(original: Any) -> Wanted:
-    """Whose calls of a function are recorded.
+def is_anybodys(original: Any) -> bool:
+    """Whether calls of a function are recorded whoever calls it, and not only the user's.
 
     Functions of `math` take recorded numbers from whoever has some: C code calls them too, in ``map(math.sin, x)``.
     SciPy's own helpers are called by SciPy.
     """
     module = getattr(original, "__module__", None) or ""
-    return _by_anybody if module in ("math", "cmath") or module.startswith("scipy._lib.") else _by_the_user
+    return module in ("math", "cmath") or module.startswith("scipy._lib.")
 
 
-def _by_anybody(frame: FrameType, door: Any) -> bool:
+def _wanted(original: Any) -> Wanted:
+    """Whose calls of a function are recorded."""
+    return _from_anybody if is_anybodys(original) else is_recorded
+
+
+def _from_anybody(frame: FrameType) -> bool:
     return True
-
-
-def _by_the_user(frame: FrameType, door: Any) -> bool:
-    return is_recorded(frame) and is_called_by(frame, door)
-
-
-def _for_the_user(frame: FrameType, door: Any) -> bool:
-    return is_recorded(frame)
 
 
 def _door(original: Callable[..., Any], inside: Callable[..., Any], is_wanted: Wanted) -> Callable[..., Any]:
     @functools.wraps(original)
     def door(*args: Any, **kwargs: Any) -> Any:
-        if get_ident() in recording and is_wanted(sys._getframe(1), door):
+        if get_ident() in recording and is_wanted(sys._getframe(1)):
             return inside(*args, **kwargs)
         return original(*args, **kwargs)
 
@@ -152,17 +148,6 @@ def _method(original: Callable[..., Any], inside: Callable[..., Any]) -> Callabl
     return method
 
 
-def is_called_by(frame: FrameType, door: Any) -> bool:
-    """Whether the code of a frame itself calls a door, not compiled code (as of `numpy.random`) that it has called."""
-    kind, name = callee(frame.f_code, frame.f_lasti)
-    if kind == "attribute":
-        return name == door.__name__ or TAKEN.stands_as(door, name)
-    if kind == "item":
-        return TAKEN.stands_as(door, None)
-    names = frame.f_globals if kind == "global" else frame.f_locals if kind == "local" else {}
-    return leads_to(names.get(name), door)
-
-
 @functools.cache
 def _plain_class(module: Any) -> type:
     """The class of a module while no door stands in it; asked for before one does."""
@@ -174,7 +159,11 @@ def modules(rooms: tuple[str, ...]) -> list[tuple[Any, type, type]]:
     """Each module, its class, and the one that it has while doors stand in it."""
     found, known = [], doors(rooms)
     for module in (*MODULES, *[sys.modules[room] for room in rooms]):
-        inside = {name: known[id(value)][1] for name, value in vars(module).copy().items() if id(value) in known}
+        inside = {
+            name: (known[id(value)][1], is_anybodys(value))
+            for name, value in vars(module).copy().items()
+            if id(value) in known
+        }
         plain = _plain_class(module)
         found.append((module, plain, with_doors(module, plain, inside)))
     return found
@@ -197,7 +186,7 @@ def methods(rooms: tuple[str, ...]) -> list[Method]:
     found: list[Method] = [(np.vectorize, "__call__", _method(original, vectorize), original)]
     for kind, name, inside in CLASSES:
         original = _plain_method(kind, name)
-        found.append((kind, name, _door(original, inside, _for_the_user), original))
+        found.append((kind, name, _door(original, inside, is_recorded), original))
     for room in rooms:
         for kind, name, making in METHODS.get(room, lambda module: [])(sys.modules[room]):
             original = _plain_method(kind, name)
@@ -215,7 +204,7 @@ def exchange(rooms: tuple[str, ...], is_open: bool) -> None:
 
 def is_door(thing: Any) -> bool:
     """Whether something is a door, which calls what it stands for `__wrapped__`."""
-    return type(thing) is FunctionType and thing.__code__ in DOORS
+    return type(thing) is Door or (type(thing) is FunctionType and thing.__code__ in DOORS)
 
 
 DOORS = [part for door in (_door, _method) for part in door.__code__.co_consts if isinstance(part, CodeType)]

@@ -28,7 +28,8 @@ from .arrays.face import Array, Number, array, face, faces
 from .arrays.leaving import recording, told
 from .arrays.python_number import PythonNumber, python_number
 from .arrays.unwrapping import bare, has_tensor
-from .opening import opened
+from .names.taken import LENT
+from .opening import IDLE, given, opened, returned
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -161,9 +162,13 @@ class Inside:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         own = self._in_turn() if self.arrays else _own
         new_args, new_kwargs = transform(own, args), transform(own, kwargs)
-        callers = tuple([x for x in leaves_of([args, kwargs]) if not isinstance(x, IDLE)])
+        callers = tuple([x for x in leaves_of([args, kwargs]) if not issubclass(type(x), IDLE)])
         with opened(self.function, callers) as function, running(recorded=False), told():
+            if callers:
+                new_args, new_kwargs = transform(given, new_args), transform(given, new_kwargs)
             result = function(*new_args, **new_kwargs)
+            if LENT:
+                result = returned(result)
         if self.gives_arrays:
             refuse("a function of arrays gives tensors", [x for x in leaves_of(result) if isinstance(x, Tensor)])
         if type(result) is Number:
@@ -181,10 +186,6 @@ class Inside:
             return array(x._with_own_memory()) if is_array else _own(x)
 
         return own
-
-
-IDLE = Tensor, np.ndarray, np.generic, float, int, complex, str, bytes, type(None)
-"""The kinds of arguments that call nothing."""
 
 
 def _own(x: Any) -> Any:

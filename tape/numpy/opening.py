@@ -18,9 +18,13 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..base.location import in_library
 from ..base.locks import in_child, new_lock
 from ..base.rooms import AROUND, opened as opened_room
+from ..base.tensor import Face, Tensor
+from ..base.tree import transform
 from ..base.undisturbed import undisturbed
 from . import answering  # noqa: F401  what the user gets answers everything
 from .arrays.array_text import forget
@@ -28,7 +32,7 @@ from .arrays.leaving import recording
 from .classes import IN_BUILTINS, NAMED, SEEING, TYPE, kind_of
 from .doors import MODULES, arrived, by_identity, exchange, insides, is_ready, modules
 from .names.named_places import OURS, has_builtins, is_lasting, latest_module, naming_type, replaced, search
-from .names.taken import MISSING, TAKEN, Place, are_the_same
+from .names.taken import LENT, MISSING, TAKEN, Door, Place, are_the_same, lent
 
 _stand: list[tuple[str, ...]] = []
 """For which rooms doors stand in the modules, if they do."""
@@ -108,7 +112,7 @@ class opened(_Use):
         except BaseException:
             self.__exit__()
             raise
-        inside: Callable[..., Any] | None = replaced(self.function, insides(rooms))
+        inside: Callable[..., Any] | None = replaced(self.function, insides(rooms), Lending(by_identity(rooms)))
         return self.function if inside is None else inside
 
     def _close(self) -> None:
@@ -123,6 +127,45 @@ class opened(_Use):
             if not mine:
                 _end(ident)
             self.ident = None
+        if LENT and not _stand:
+            take_back()
+
+
+class Lending:
+    """What doors there are, by identity of what they stand for, as who may keep them gets them."""
+
+    def __init__(self, doors: dict[int, Any]):
+        self.doors = doors
+
+    def get(self, known: int) -> Any:
+        door = self.doors.get(known)
+        return None if door is None else lent(door)
+
+
+IDLE = Tensor, Face, np.ndarray, np.generic, float, int, complex, str, bytes, type(None)
+"""The kinds of arguments that call nothing."""
+
+
+def given(thing: Any) -> Any:
+    """An argument, with doors for the functions of NumPy's or SciPy's that it is made of."""
+    door = replaced(thing, Lending(by_identity(standing())))
+    return thing if door is None else door
+
+
+def returned(tree: Any) -> Any:
+    """What the outermost function that is recorded gives, with the functions themselves in the place of doors."""
+    if len(recording.get(get_ident(), ())) > 1:
+        return tree
+    return transform(lambda x: x.__wrapped__ if type(x) is Door else x, tree)
+
+
+def take_back() -> None:
+    """Put the functions themselves where doors that were lent are still kept, once none stands any more."""
+    with _lock:
+        kept = [] if _stand else [weakref.ref(LENT.pop(known)) for known in list(LENT)]
+    kept = [found for found in kept if found() is not None]
+    if kept:
+        opened_room("tape.numpy.names.outlived").restore(kept)
 
 
 def _end(ident: int) -> None:
@@ -343,12 +386,8 @@ def _door_for(place: Place, there: Any) -> Any:
     stands = IN_BUILTINS.get(place[1])
     if stands is not None and (there is stands.kind or (there is MISSING and has_builtins(place[0]))):
         return stands
-    door = replaced(there, by_identity(standing()))
-    if door is None:
-        return NAMED.get(id(there))
-    if isinstance(place[0], type) and not hasattr(type(there), "__get__"):
-        return staticmethod(door)  # a class makes methods of functions in Python, and not of those of C
-    return door
+    door = replaced(there, Lending(by_identity(standing())))
+    return NAMED.get(id(there)) if door is None else door
 
 
 class Found(NamedTuple):

@@ -6,7 +6,7 @@ import dis
 from bisect import bisect_right
 from functools import cache
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 Loaded = tuple[str, str]
 """How something was loaded, as an attribute, a global, a local or an item, and its name; an item has none."""
@@ -126,6 +126,64 @@ def is_called_at_once(code: CodeType, lasti: int) -> bool:
     ``np.ndarray(3)``, and not passed on."""
     at = index_of(code, lasti)
     return at is not None and steps_of(code)[at].offset in _called(code)
+
+
+class Reading(NamedTuple):
+    """How code reads a function from a module: that it calls it at once, that it may keep it, or that it asks whether
+    it is the same thing as what has a name, with the kind of that (see `callee`)."""
+
+    kind: str
+    name: str
+
+
+CALLED_AT_ONCE, KEPT = Reading("called", ""), Reading("kept", "")
+
+
+def reading(code: CodeType, lasti: int, name: str) -> Reading | None:
+    """How the instruction at an offset reads a name of a module; None if it does not, but C code that it has called."""
+    key = id(code), lasti, name
+    found = _readings.get(key)
+    if found is None:
+        if len(_readings) >= MOST_READINGS:
+            _readings.clear()
+        found = _readings[key] = code, _reading(code, lasti, name)
+    return found[1]
+
+
+_readings: dict[tuple[int, int, str], tuple[CodeType, Reading | None]] = {}
+"""By code, offset and name; the code is held, so that its number stays its own."""
+
+MOST_READINGS = 10_000
+
+
+def _reading(code: CodeType, lasti: int, name: str) -> Reading | None:
+    at = index_of(code, lasti)
+    if at is None:
+        return None
+    step = steps_of(code)[at]
+    if not (step.opname.startswith(NAMING) and step.argval == name):
+        return KEPT if callee(code, lasti)[1] in FETCHING else None
+    return CALLED_AT_ONCE if is_called_at_once(code, lasti) else _same_as(code, at) or KEPT
+
+
+NAMING = "LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"
+"""What the instructions begin with that read a name of a module."""
+
+FETCHING = frozenset({"getattr", "attrgetter", "methodcaller", "__getattribute__"})
+"""The names of C functions that read what they are asked for."""
+
+
+def _same_as(code: CodeType, at: int) -> Reading | None:
+    """The name, if it is one, of what that which an instruction loads is compared with by `is`."""
+    steps = steps_of(code)
+    around = next((s for s in steps[at:] if s.opname.startswith("IS_OP") and _holds(s, steps[at])), None)
+    if around is None:
+        return None
+    mine, whole = _extent(steps[at]), _extent(around)
+    within = [s for s in steps if _holds(around, s) and _extent(s) != whole]
+    others = [s for s in within if not mine[0] <= _extent(s)[0] <= mine[1]]
+    loaded = _loaded(others[0]) if len(others) == 1 else None
+    return Reading(*loaded) if loaded is not None and loaded[0] in ("local", "global") else None
 
 
 @cache

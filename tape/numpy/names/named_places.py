@@ -13,14 +13,14 @@ import itertools
 import sys
 import types
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from types import CodeType, FunctionType, MemberDescriptorType, ModuleType
+from typing import Any, Protocol
 
 import numpy as np
 
 from ...base.location import in_library
 from .callee import only_calls, only_passes, writes_texts
-from .taken import Place
+from .taken import Door, Place, read
 
 BUILT_IN = "type", "eval"
 """The names of Python's own that something stands for."""
@@ -122,11 +122,17 @@ def is_lasting(place: Place) -> bool:
     return isinstance(space, dict) and "__builtins__" in space
 
 
-def replaced(value: Any, doors: Mapping[int, Any]) -> Any:
+class ByIdentity(Protocol):
+    """What stands for things, by their identity."""
+
+    def get(self, known: int, /) -> Any: ...
+
+
+def replaced(value: Any, doors: ByIdentity, parts: ByIdentity | None = None) -> Any:
     """What stands for a value meanwhile, with doors in it; None if there is none for it, nor for what it is made of.
 
-    Doors are given by identity of what they stand for; a bound method, a partial, a static method and a tuple are made
-    of others.
+    Doors are given by identity of what they stand for; a bound method, a partial, a static method and a tuple, named
+    or not, are made of others.  What a partial keeps as arguments may have others, those for `parts`.
     """
     door = doors.get(id(value))
     if door is not None:
@@ -138,13 +144,16 @@ def replaced(value: Any, doors: Mapping[int, Any]) -> Any:
     if kind is staticmethod:
         door = replaced(value.__func__, doors)
         return None if door is None else staticmethod(door)
-    if kind is tuple and len(value) <= MOST:
-        return _among(value, doors)
+    if issubclass(kind, tuple) and len(value) <= MOST and (kind is tuple or hasattr(kind, "_fields")):
+        found = _among(value, doors)
+        return found if found is None or kind is tuple else tuple.__new__(kind, found)
     if kind is functools.partial:
-        parts = _among((value.func, *value.args, *value.keywords.values()), doors)
-        if parts is not None:
-            first, count = parts[0], len(value.args)
-            return functools.partial(first, *parts[1 : count + 1], **dict(zip(value.keywords, parts[count + 1 :])))
+        door = replaced(value.func, doors, parts)
+        given = (*value.args, *value.keywords.values())
+        found = _among(given, doors if parts is None else parts)
+        if door is not None or found is not None:
+            function, given, count = value.func if door is None else door, found or given, len(value.args)
+            return functools.partial(function, *given[:count], **dict(zip(value.keywords, given[count:])))
     return None
 
 
@@ -152,7 +161,7 @@ MOST = 1000
 """Things in a container that are looked at for functions."""
 
 
-def _among(values: tuple[Any, ...], doors: Mapping[int, Any]) -> tuple[Any, ...] | None:
+def _among(values: tuple[Any, ...], doors: ByIdentity) -> tuple[Any, ...] | None:
     """The same values, with what stands for some; None if nothing does."""
     found = [replaced(value, doors) for value in values]
     if all(value is None for value in found):
@@ -207,12 +216,21 @@ _CALLED = (FunctionType, types.MethodType, type, functools.partial)
 def _held_by(thing: Any) -> Iterator[Any]:
     """What an object, or a container, could call: its class, functions, objects and containers in it."""
     kind = type(thing)
-    if kind in (list, tuple, dict, set, frozenset, collections.deque):
-        parts = _first(thing.values() if kind is dict else thing)
+    if id(kind) in _CONTAINERS or issubclass(kind, tuple):
+        parts = _first(thing.values() if isinstance(thing, dict) else thing)
+        if kind is collections.defaultdict:
+            yield thing.default_factory
         yield from [part for part in parts if id(type(part)) not in _IDLE]
     elif id(kind) not in _IDLE:
         yield kind
-        yield from [part for part in _first(_attributes(thing).values()) if id(type(part)) not in _IDLE]
+        parts = [*_attributes(thing).values(), *map(read, _slots_of(thing))]
+        yield from [part for part in _first(parts) if id(type(part)) not in _IDLE]
+
+
+DICTS = dict, collections.OrderedDict, collections.defaultdict
+"""The kinds of dicts that are looked through."""
+
+_CONTAINERS = frozenset(map(id, (*DICTS, list, set, frozenset, collections.deque)))
 
 
 def _first(things: Iterable[Any]) -> list[Any]:
@@ -233,8 +251,8 @@ def _attributes(thing: Any) -> dict[str, Any]:
 def _kept_in(thing: Any) -> list[Place]:
     """The places in something of the user's that was given a function to keep, if it was."""
     kind = type(thing)
-    if kind is list:
-        return [(thing, k) for k, x in enumerate(_first(thing)) if id(type(x)) in _KEPT]
+    if kind is list or kind is collections.deque:
+        return [(thing, k) for k, x in enumerate(_first(thing)) if _may_lead(x)]
     if kind is FunctionType and not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
         return [(thing, "__defaults__")] if thing.__defaults__ else []
     if kind is ModuleType or id(kind) in _IDLE:
@@ -243,16 +261,40 @@ def _kept_in(thing: Any) -> list[Place]:
         is_users = not is_librarys(thing)
         space, names = thing, vars(thing) if is_users else {}
     else:
-        space = names = thing if kind is dict else _attributes(thing)
+        space = names = thing if kind in DICTS else _attributes(thing)
     if "__spec__" in names:  # those of a module
         return []
-    found = [k for k, x in _first(names.items()) if id(type(x)) in _KEPT]
-    return [(space, k) for k in found if id(type(k)) in _KEYS]
+    found: list[Place] = [(space, k) for k, x in _first(names.items()) if _may_lead(x) and id(type(k)) in _KEYS]
+    slots = [(thing, FACTORY)] if kind is collections.defaultdict else _slots_of(thing)
+    return [*found, *[place for place in slots if _may_lead(read(place))]] if slots else found
+
+
+FACTORY = vars(collections.defaultdict)["default_factory"]
+
+
+def _slots_of(thing: Any) -> list[Place]:
+    """The slots of an object of the user's own."""
+    kind = type(thing)
+    if issubclass(kind, type) or is_librarys(kind):
+        return []
+    return [
+        (thing, member)
+        for base in kind.__mro__
+        if "__slots__" in vars(base)
+        for member in vars(base).values()
+        if type(member) is MemberDescriptorType
+    ]
+
+
+def _may_lead(thing: Any) -> bool:
+    """Whether something may be a function of NumPy's or SciPy's, or made of one."""
+    kind = type(thing)
+    return id(kind) in _KEPT or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
 
 
 _FUNCTIONS = types.BuiltinFunctionType, type(np.where)
 _ALONE = frozenset(map(id, (*_FUNCTIONS, type)))
-_KEPT = frozenset(map(id, (*_FUNCTIONS, FunctionType, types.MethodType, staticmethod, functools.partial, tuple)))
+_KEPT = frozenset(map(id, (*_FUNCTIONS, FunctionType, types.MethodType, staticmethod, functools.partial, tuple, Door)))
 """The kinds of what may be a function of NumPy's or SciPy's, or made of one, by identity."""
 
 _KEYS = frozenset(map(id, (str, int, float, bool, bytes, type)))

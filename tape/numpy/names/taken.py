@@ -5,13 +5,74 @@ In the place of a tuple or a partial, which cannot be changed, stands another on
 
 from __future__ import annotations
 
+import copy
 import functools
+from collections import deque
 from collections.abc import Callable, Container
-from types import MethodType
+from types import MemberDescriptorType, MethodType
 from typing import Any
 
 Place = tuple[Any, Any]
-"""What holds something, and where: a dict or list and a key, a class or function and an attribute, a cell and None."""
+"""What holds something, and where: a dict or list and a key, a class or function and an attribute, an object and the
+descriptor of a slot, a cell and None."""
+
+
+class Door(functools.partial[Any]):
+    """A door that may be kept: it equals the function that it stands for, is printed, pickled and looked up as that.
+
+    The user's code gets one where it does not call the function there and then, one for each function while any stand.
+    One that is still kept when they are taken back is sought, and the function itself put there
+    (`tape.numpy.names.outlived`); where that cannot be, what is kept goes on calling the function.
+
+    Attributes:
+        inside: what the door leads to, whoever calls it.
+    """
+
+    inside: Any
+    __wrapped__: Any
+
+    def __init__(self, door: Callable[..., Any]):
+        functools.update_wrapper(self, door)
+        self.__wrapped__ = door.__wrapped__  # type: ignore[attr-defined]
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return type(self.__wrapped__)
+
+    def __eq__(self, other: Any) -> bool:
+        return other is self or (other.__wrapped__ if type(other) is Door else other) is self.__wrapped__
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __get__(self, thing: Any, kind: Any = None) -> Any:
+        is_method = thing is not None and hasattr(type(self.__wrapped__), "__get__")
+        return MethodType(self, thing) if is_method else self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, copied: Any) -> Any:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return copy.copy, (self.__wrapped__,)
+
+
+LENT: dict[int, Door] = {}
+"""By identity of a door, the one that is given to who may keep it; while doors stand."""
+
+
+def lent(door: Any) -> Door:
+    """A door, as who may keep it gets it."""
+    return LENT.get(id(door)) or LENT.setdefault(id(door), Door(door))
+
 
 MISSING = object()
 
@@ -26,8 +87,13 @@ def read(place: Place) -> Any:
             return None
     if isinstance(space, dict):
         return space.get(name, MISSING)
-    if isinstance(space, list):
+    if isinstance(space, (list, deque)):
         return space[name] if name < len(space) else MISSING
+    if type(name) is MemberDescriptorType:
+        try:
+            return name.__get__(space)
+        except AttributeError:
+            return MISSING
     return vars(space).get(name, MISSING) if isinstance(space, type) else getattr(space, name)
 
 
@@ -41,7 +107,9 @@ def put(place: Place, value: Any) -> None:
     space, name = place
     if name is None:
         space.cell_contents = value
-    elif not isinstance(space, (dict, list)):
+    elif type(name) is MemberDescriptorType:
+        name.__set__(space, value)
+    elif not isinstance(space, (dict, list, deque)):
         setattr(space, name, value)
     elif value is not MISSING:
         space[name] = value
@@ -60,17 +128,10 @@ def take_out(place: Place, door: Any, there: Any) -> None:
     space = place[0]
     if read(place) is door:
         put(place, there)
-    elif isinstance(space, (dict, list)) and there is not MISSING:
-        for key, value in list(enumerate(space) if isinstance(space, list) else space.items()):
+    elif isinstance(space, (dict, list, deque)) and there is not MISSING:
+        for key, value in list(space.items() if isinstance(space, dict) else enumerate(space)):
             if value is door:
                 space[key] = there
-
-
-def leads_to(value: Any, door: Any) -> bool:
-    """Whether whoever calls a value, or a part of it, calls a door."""
-    while type(value) in (functools.partial, MethodType, staticmethod):
-        value = value.func if type(value) is functools.partial else value.__func__
-    return value is door or (type(value) is tuple and any(leads_to(part, door) for part in value))
 
 
 class Taken:
@@ -143,13 +204,6 @@ class Taken:
         """Put the door in each place that somebody holds who is not `closed`, and the original in the others."""
         for place, there, door, holders in self.held.values():
             exchange(place, *((door, there) if all(ident in closed for ident in holders) else (there, door)))
-
-    def stands_as(self, door: Any, name: str | None) -> bool:
-        """Whether a door, or what leads to it, is held under a name; without one, whether a container holds it."""
-        return any(
-            (place[1] == name if name is not None else isinstance(place[0], (dict, list))) and leads_to(there, door)
-            for place, _, there, _ in list(self.held.values())
-        )
 
 
 TAKEN = Taken()

@@ -12,14 +12,15 @@ import numpy as np
 
 from ...base.errors import not_noted
 from ...base.tensor import Face, Tensor
-from ...base.tree import leaves_of, structure_of, tuples_again
+from ...base.tree import leaves_of, structure_of, transform, tuples_again
 from ...base.untraced import seldom
 from ...numpy.arrays.beside_tensors import running
 from ...numpy.arrays.face import Array, array
 from ...numpy.arrays.leaving import told
 from ...numpy.arrays.python_number import python_number
 from ...numpy.arrays.unwrapping import bare
-from ...numpy.opening import opened
+from ...numpy.names.taken import LENT
+from ...numpy.opening import IDLE, given as as_given, opened, returned as as_returned
 from ...recording.level import as_before, live, recording_on
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
@@ -173,13 +174,18 @@ def _record_once(
                 with ExitStack() as doors:
                     doors.enter_context(told())
                     if are_arrays:
-                        function = doors.enter_context(opened(function))
+                        callers = tuple([x for x in given_leaves if not issubclass(type(x), IDLE)])
+                        function = doors.enter_context(opened(function, callers))
+                        if callers:
+                            args, kwargs = transform(as_given, args), transform(as_given, kwargs)
                         doors.enter_context(running(not any(isinstance(x, Face) for x in given), trace.tensors))
                     elif around.reads("type"):
                         doors.enter_context(types_told(around))
                     doors.enter_context(witness.watching())
                     doors.enter_context(repeating_none())
                     tree = function(*args, **kwargs)
+                    if LENT:
+                        tree = as_returned(tree)
                 structure, returned = structure_of(tree), leaves_of(tree)
                 leaves = [stand_in(live(bare(x)), trace) for x in returned]
             leaves = [constant_array(z, x) if isinstance(x, Face) else z for x, z in zip(returned, leaves)]

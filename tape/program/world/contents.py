@@ -17,6 +17,7 @@ import numpy as np
 
 from ...numpy.classes import StandIn
 from ...numpy.doors import DOORS
+from ...numpy.names.taken import Door
 
 PLAIN = (int, float, complex, str, bytes)
 MISSING = type("Missing", (), {"__repr__": lambda self: "nothing"})()
@@ -150,7 +151,8 @@ def original(thing: Any) -> Any:
     """What a door of `tape.numpy.doors` stands in the place of, while something is recorded; else the thing itself."""
     if issubclass(type(thing), StandIn):
         return thing.kind
-    return getattr(thing, "__wrapped__", thing) if type(thing) is FunctionType and thing.__code__ in DOORS else thing
+    is_door = type(thing) is Door or (type(thing) is FunctionType and thing.__code__ in DOORS)
+    return thing.__wrapped__ if is_door else thing
 
 
 def equal(now: Any, value: Any) -> bool:

@@ -106,15 +106,11 @@ def test_what_is_not_covered_is_refused_with_what_records():
         tape.func.grad(lambda x: scipy.linalg.sqrtm(x).sum())(S)
 
 
-def inverse():
-    return scipy.linalg.inv
-
-
 def test_a_function_that_is_not_found_is_said_to_record_by_its_name():
     with pytest.raises(
         TypeError, match=r"^scipy\.linalg\.inv needs(.|\n)*So does scipy\.linalg\.inv, called with usual arguments"
     ):
-        tape.func.grad(lambda x: inverse()(x).sum())(A)
+        tape.func.grad(lambda x: vars(scipy.linalg)["inv"](x).sum())(A)
 
 
 def test_a_function_called_by_another_name_is_told_of_by_its_own():
