@@ -144,8 +144,8 @@ def replaced(value: Any, doors: ByIdentity, parts: ByIdentity | None = None) -> 
     if kind is staticmethod:
         door = replaced(value.__func__, doors)
         return None if door is None else staticmethod(door)
-    if issubclass(kind, tuple) and len(value) <= MOST and (kind is tuple or hasattr(kind, "_fields")):
-        found = _among(value, doors)
+    if _is_tuple(kind) and tuple.__len__(value) <= MOST:
+        found = _among(tuple(tuple.__iter__(value)), doors)
         return found if found is None or kind is tuple else tuple.__new__(kind, found)
     if kind is functools.partial:
         door = replaced(value.func, doors, parts)
@@ -159,6 +159,11 @@ def replaced(value: Any, doors: ByIdentity, parts: ByIdentity | None = None) -> 
 
 MOST = 1000
 """Things in a container that are looked at for functions."""
+
+
+def _is_tuple(kind: type) -> bool:
+    """Whether things of a class are tuples, named or not; another class may have rules of its own."""
+    return kind is tuple or (issubclass(kind, tuple) and any("_fields" in vars(base) for base in kind.__mro__))
 
 
 def _among(values: tuple[Any, ...], doors: ByIdentity) -> tuple[Any, ...] | None:
@@ -216,8 +221,8 @@ _CALLED = (FunctionType, types.MethodType, type, functools.partial)
 def _held_by(thing: Any) -> Iterator[Any]:
     """What an object, or a container, could call: its class, functions, objects and containers in it."""
     kind = type(thing)
-    if id(kind) in _CONTAINERS or issubclass(kind, tuple):
-        parts = _first(thing.values() if isinstance(thing, dict) else thing)
+    if id(kind) in _CONTAINERS or _is_tuple(kind):
+        parts = _first(thing.values() if id(kind) in _DICTS else tuple.__iter__(thing) if _is_tuple(kind) else thing)
         if kind is collections.defaultdict:
             yield thing.default_factory
         yield from [part for part in parts if id(type(part)) not in _IDLE]
@@ -227,10 +232,10 @@ def _held_by(thing: Any) -> Iterator[Any]:
         yield from [part for part in _first(parts) if id(type(part)) not in _IDLE]
 
 
-DICTS = dict, collections.OrderedDict, collections.defaultdict
-"""The kinds of dicts that are looked through."""
+_DICTS = frozenset(map(id, (dict, collections.OrderedDict, collections.defaultdict)))
+"""The kinds of dicts that are looked through, by identity."""
 
-_CONTAINERS = frozenset(map(id, (*DICTS, list, set, frozenset, collections.deque)))
+_CONTAINERS = _DICTS | frozenset(map(id, (list, set, frozenset, collections.deque)))
 
 
 def _first(things: Iterable[Any]) -> list[Any]:
@@ -261,7 +266,7 @@ def _kept_in(thing: Any) -> list[Place]:
         is_users = not is_librarys(thing)
         space, names = thing, vars(thing) if is_users else {}
     else:
-        space = names = thing if kind in DICTS else _attributes(thing)
+        space = names = thing if id(kind) in _DICTS else _attributes(thing)
     if "__spec__" in names:  # those of a module
         return []
     found: list[Place] = [(space, k) for k, x in _first(names.items()) if _may_lead(x) and id(type(k)) in _KEYS]
@@ -289,7 +294,7 @@ def _slots_of(thing: Any) -> list[Place]:
 def _may_lead(thing: Any) -> bool:
     """Whether something may be a function of NumPy's or SciPy's, or made of one."""
     kind = type(thing)
-    return id(kind) in _KEPT or (issubclass(kind, tuple) and hasattr(kind, "_fields"))
+    return id(kind) in _KEPT or _is_tuple(kind)
 
 
 _FUNCTIONS = types.BuiltinFunctionType, type(np.where)

@@ -17,6 +17,8 @@ from time import perf_counter
 from types import CellType, FrameType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
+from ...base.untraced import thaw
+
 DEPTH = 5
 """How many things that cannot be changed, one in the other, are made anew: a door in a tuple in a partial …"""
 
@@ -42,6 +44,7 @@ def restore(kept: list[weakref.ref[Any]]) -> None:
     sought = [door for found in (*kept, *_left) if (door := found()) is not None]
     _left.clear()
     others = {id(door): door.__wrapped__ for door in sought}
+    thaw()
     for _ in range(DEPTH):
         if not sought:
             break
