@@ -166,6 +166,7 @@ def take_back() -> None:
     kept = [found for found in kept if found() is not None]
     if kept:
         opened_room("tape.numpy.names.outlived").restore(kept)
+        _known.clear()  # there are places now that were not there when places were looked for
 
 
 def _end(ident: int) -> None:

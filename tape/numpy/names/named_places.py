@@ -259,7 +259,8 @@ def _kept_in(thing: Any) -> list[Place]:
     if kind is list or kind is collections.deque:
         return [(thing, k) for k, x in enumerate(_first(thing)) if _may_lead(x)]
     if kind is FunctionType and not is_library(thing.__globals__.get("__name__"), thing.__code__.co_filename):
-        return [(thing, "__defaults__")] if thing.__defaults__ else []
+        own = [(vars(thing), k) for k, x in _first(vars(thing).items()) if k != "__wrapped__" and _may_lead(x)]
+        return [(thing, "__defaults__"), *own] if thing.__defaults__ else own
     if kind is ModuleType or id(kind) in _IDLE:
         return []
     if issubclass(kind, type):

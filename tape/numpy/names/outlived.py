@@ -41,15 +41,20 @@ def restore(kept: list[weakref.ref[Any]]) -> None:
     if _spent > ALLOWANCE + SHARE * (begun - _begun):
         _left.extend(kept)
         return
+    gc.collect(1)  # circles, such as a class that the function has made, which are gone in a moment
     sought = [door for found in (*kept, *_left) if (door := found()) is not None]
     _left.clear()
     others = {id(door): door.__wrapped__ for door in sought}
-    thaw()
+    if sought:
+        thaw()
     for _ in range(DEPTH):
         if not sought:
             break
         holders = [x for x in gc.get_referrers(*sought) if x is not sought and type(x) is not FrameType]
-        made = {id(holder): _exchange(holder, others) for holder in holders}
+        made = {}
+        for holder in holders:
+            with contextlib.suppress(Exception):  # of its class's own code: there the door stays
+                made[id(holder)] = _exchange(holder, others)
         others = {known: other for known, other in made.items() if other is not None}
         sought = [holder for holder in holders if id(holder) in others]
         del holders
@@ -68,7 +73,9 @@ def _exchange(holder: Any, others: Others) -> Any:
         for member in vars(base).values():
             if type(member) is MemberDescriptorType:
                 with contextlib.suppress(AttributeError, TypeError):
-                    member.__set__(holder, others[id(member.__get__(holder))])
+                    value = member.__get__(holder)
+                    if id(value) in others:
+                        member.__set__(holder, others[id(value)])
     return None
 
 

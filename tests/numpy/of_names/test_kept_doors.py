@@ -226,6 +226,49 @@ def test_what_a_function_keeps_is_the_function_itself_afterwards(name, is_compil
         Keeper.kept, with_default.__defaults__ = None, (None,)
 
 
+class Remembering:
+    """Keeps a function when it first needs it."""
+
+    def __call__(self, x):
+        if not hasattr(self, "make"):
+            self.make = np.zeros
+        return filled(self.make, x)
+
+
+def remembering(x):
+    if not hasattr(remembering, "make"):
+        remembering.make = np.zeros
+    return filled(remembering.make, x)
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("f", [Remembering(), remembering])
+def test_what_was_kept_is_recorded_in_the_next_call(f, monkeypatch):
+    monkeypatch.setattr(names.outlived, "ALLOWANCE", 1e9)
+    for transformed in both(f):
+        for _ in range(3):
+            assert_allclose(transformed(X), 3 * X**2)
+            assert f.make is np.zeros
+        del f.make
+
+
+def test_what_cannot_be_exchanged_stays_and_gives_way():
+    def f(x):
+        made = rows(x)
+        next(made)
+        kept.append(made)
+        return x.sum()
+
+    def rows(x):
+        make = np.zeros
+        while True:
+            yield make(2)
+
+    kept = []
+    tape.func.grad(f)(X)
+    assert type(next(kept[0])) is np.ndarray
+
+
 def test_what_a_function_returns_is_the_function_itself():
     def f(x):
         return (x * x).sum(), {"make": [np.zeros], "f": math.sin}
