@@ -310,21 +310,27 @@ class Look:
             self._code(inner, function, enclosed)
         return None
 
-    def known_code(self, function: FunctionType) -> None:
-        """Watch by which names code that is not looked into gets at other such code, which somebody may replace."""
-        stack = [function]
+    def known_code(self, function: FunctionType) -> bool:
+        """Watch by which names code that is not looked into gets at other such code, which somebody may replace.
+
+        Whether somebody has put code of his own there.
+        """
+        stack, is_replaced = [function], False
         while stack:
             function = stack.pop()
+            is_own = is_users(function)
+            is_replaced = is_replaced or is_own
             if id(function) in self._known:
                 continue
             self._known[id(function)] = function
-            if is_users(function):
+            if is_own:
                 self.look(function, None)
                 continue
             space = self.around.space(function.__globals__)
             names = names_in(function.__code__) & space.copy.keys()
             space.names |= names
             stack += [x for x in (space.copy[name] for name in names) if type(x) is FunctionType]
+        return is_replaced
 
     def known_class(self, kind: type) -> None:
         """Watch a class whose code is not looked into: it is what it was while nobody replaces a method of it."""

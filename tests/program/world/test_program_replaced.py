@@ -101,3 +101,32 @@ def test_libraries_that_nobody_touches_cost_no_recording():
         tape.func.grad(lambda x: scipy.stats.norm.logpdf(x).sum())(X)  # whose doors stand in classes meanwhile
     assert len(compiled.programs) == 1
     assert compiled.programs[0].replays == 5
+
+
+INSIDE = {
+    "sum": (np._core.fromnumeric, "_wrapreduction", lambda x: np.sum(x * x)),
+    "prod": (np._core.fromnumeric, "_wrapreduction", lambda x: np.prod(x) + np.sum(x)),
+    "norm": (np.linalg._linalg, "sqrt", lambda x: np.linalg.norm(x) * x[0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:tape.compile runs:RuntimeWarning")
+@pytest.mark.parametrize("calls", [1, 20])
+@pytest.mark.parametrize("name", INSIDE)
+def test_what_numpys_own_functions_call_is_noticed(name, calls, monkeypatch):
+    """An op answers for them, which runs none of their code, so it does not where somebody has put his own there."""
+    holder, attribute, f = INSIDE[name]
+    original = getattr(holder, attribute)
+    compiled, slope = tape.compile(f), tape.compile(tape.func.grad(f))
+    for _ in range(calls):
+        before = compiled(X), slope(X)
+    with monkeypatch.context() as patch:
+        patch.setattr(holder, attribute, lambda *given, **named: 2 * original(*given, **named))
+        expected = f(X), tape.func.grad(f)(X)
+        assert not np.allclose(expected[0], before[0])
+        for _ in range(calls):
+            np.testing.assert_array_equal(compiled(X), expected[0])
+            np.testing.assert_array_equal(slope(X), expected[1])
+    for _ in range(calls):
+        np.testing.assert_allclose(compiled(X), before[0], rtol=1e-15)
+        np.testing.assert_allclose(slope(X), before[1], rtol=1e-15)
