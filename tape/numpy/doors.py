@@ -10,6 +10,10 @@ zeros``) lie in the globals and closures of the functions that are reached from 
 well.  Afterwards everything is as it was: `tape.numpy.opening` puts doors there and takes them back.  Classes, and the
 name ``type``, are another matter (`tape.numpy.classes`).
 
+Who reads a name of a module is seen from the instruction that does.  Code that calls what it reads there and then gets
+the door.  Code that may keep it, compare it or hand it on gets a `Door`, which equals the function.  C code that the
+user's has called (as that of `numpy.random`), and libraries, get the function itself.
+
 The other way, to re-create the function over other globals, was tried on paper and rejected: it would have to re-create
 whatever it calls too, methods and closures and recursion included, under other identities.  A door that is not reached
 is no danger: what is written into a plain array is refused there (`tape.numpy.arrays.leaving`).
