@@ -33,8 +33,8 @@ INSTEAD = {
     "formula is written in ufuncs, and rvs with a recorded loc and scale.  Write another one out with scipy.special, "
     "whose gammaln, betaln, xlogy, ndtr, log_ndtr, stdtr, gammainc and betainc record.",
     "scipy.integrate": "Write the sum or the steps out: np.polynomial.legendre.leggauss gives the nodes and weights of "
-    "a quadrature, trapezoid, cumulative_trapezoid and simpson (of an odd number of points) record, and so does a loop "
-    "of Runge and Kutta's steps.",
+    "a quadrature, trapezoid, cumulative_trapezoid and simpson (of an odd number of points) record, odeint and "
+    "solve_ivp too.",
     "scipy.interpolate": "np.interp records; of a spline through recorded values, solve for the coefficients with "
     "np.linalg.solve.",
     "scipy.optimize": "Differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a "
