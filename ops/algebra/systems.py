@@ -1,8 +1,10 @@
-"""Systems with triangular or factored matrices, LU factors, and the exponential of matrices."""
+"""Systems with triangular, factored or banded matrices and Sylvester's, LU factors, and functions of matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,8 @@ from ..shapes.diagonals import tril, triu
 from ..shapes.index import gather, getitem
 from ..shapes.joining import cat
 from ..shapes.parts import mH
-from ..shapes.shape import cast, mT
-from ..shapes.sums import broadcast_to, fit
+from ..shapes.shape import cast, mT, reshape
+from ..shapes.sums import broadcast_to, fit, sum
 from .matrices import as_column, columns, matrix_cases
 from .products import matmul
 
@@ -137,6 +139,121 @@ matrix_exp = general(
     "matrix_exp", _expm, lambda g, x: _exp_along(mT(x), g), jvp=lambda x, x_dot: _exp_along(x, x_dot),
     node="LinalgMatrixExpBackward0", complex=HOLOMORPHIC, cases=matrix_cases((3, 3), (2, 2, 2), (1, 1)),
     batch=trailing(2), doc="Exponential of square matrices: Σ xᵏ / k!.",
+)
+
+
+def _function_of_matrix(x: Any, *, name: str) -> Any:
+    import scipy.linalg
+
+    z = getattr(scipy.linalg, name)(x)
+    if z.dtype.kind == "c" and x.dtype.kind != "c":
+        raise ValueError(f"{name} of this matrix is complex, so that its derivative is too: write {name}(A + 0j)")
+    return z
+
+
+def _function_along(x: Any, direction: Any, name: str) -> Any:
+    """The derivative of a function of matrices: the corner of f([[x, d], [0, x]])."""
+    n = x.shape[-1]
+    whole = function_of_matrix(cat([cat([x, direction], axis=-1), cat([0.0 * x, x], axis=-1)], axis=-2), name=name)
+    return getitem(whole, index=(Ellipsis, slice(0, n), slice(n, None)))
+
+
+function_of_matrix = general(
+    "function_of_matrix", _function_of_matrix, lambda g, x, name: _function_along(mT(x), g, name),
+    jvp=lambda x, x_dot, name: _function_along(x, x_dot, name), complex=HOLOMORPHIC,
+    cases=lambda rng: iter([((_regular(rng),), {"name": "sqrtm"})]),
+    hints=Hints(raises=slice(0, 1)), doc="The function of a matrix that `scipy.linalg` calls so: ``sqrtm``, ``logm``.",
+)
+
+
+def _regular(rng: np.random.Generator) -> Any:
+    return 0.3 * rng.standard_normal((3, 3)) + np.diag([2.0, 3.0, 4.0])
+
+
+def _sylvester(x: Any, y: Any, q: Any) -> Any:
+    from scipy.linalg import solve_sylvester
+
+    return solve_sylvester(x, y, q)
+
+
+def _sylvester_bar(g: Any, x: Any, y: Any) -> Any:
+    return sylvester(mT(x), mT(y), g)
+
+
+def _sylvester_jvp(x: Any, y: Any, z: Any, x_dot: Any, y_dot: Any, q_dot: Any) -> Any:
+    right = 0.0 * z if q_dot is None else q_dot
+    right = right if x_dot is None else right - matmul(x_dot, z)
+    return sylvester(x, y, right if y_dot is None else right - matmul(z, y_dot))
+
+
+sylvester = general(
+    "sylvester", _sylvester, lambda g, x, y, z: -matmul(_sylvester_bar(g, x, y), mT(z)),
+    lambda g, x, y, z: -matmul(mT(z), _sylvester_bar(g, x, y)), _sylvester_bar,
+    jvp=_sylvester_jvp, complex=HOLOMORPHIC,
+    cases=lambda rng: iter([((_regular(rng), _regular(rng)[:2, :2], rng.standard_normal((3, 2))), {})]),
+    hints=Hints(raises=slice(0, 2)), doc="The z with x z + z y = q.",
+)
+
+
+def _solve_banded(x: Any, y: Any, *, lower: int, upper: int, positive: bool = False) -> Any:
+    from scipy.linalg import solve_banded, solveh_banded
+
+    if positive:
+        return solveh_banded(x[: upper + 1], y, check_finite=False)
+    return solve_banded((lower, upper), x, y, check_finite=False)
+
+
+def _moved(v: Any, k: int) -> Any:
+    """What lies k places on along the last axis, and zeros beyond the end."""
+    n = v.shape[-1]
+    k = max(-n, min(n, k))
+    zeros = np.zeros((*v.shape[:-1], abs(k)), v.dtype)
+    if k < 0:
+        return cat([zeros, getitem(v, index=(Ellipsis, slice(0, n + k)))], axis=-1)
+    return cat([getitem(v, index=(Ellipsis, slice(k, None))), zeros], axis=-1)
+
+
+def _across_bands(g: Any, x: Any, lower: int, upper: int, positive: bool) -> Any:
+    """The solution of the transposed system."""
+    rows = [_moved(getitem(x, index=(slice(upper - d, upper - d + 1),)), d) for d in range(-lower, upper + 1)]
+    return solve_banded(cat(rows, axis=0), g, lower=upper, upper=lower, positive=positive)
+
+
+def _rows_of(v: Any) -> Any:
+    return mT(v) if v.ndim == 2 else reshape(v, shape=(1, v.shape[0]))
+
+
+def _bands_bar(g: Any, x: Any, z: Any, lower: int, upper: int, positive: bool) -> Any:
+    bar, at = _rows_of(_across_bands(g, x, lower, upper, positive)), _rows_of(z)
+    return -cat([sum(_moved(bar, d) * at, axis=0, keepdims=True) for d in range(-upper, lower + 1)], axis=0)
+
+
+def _banded_jvp(x: Any, z: Any, x_dot: Any, y_dot: Any, lower: int, upper: int, positive: bool) -> Any:
+    right = 0.0 * z if y_dot is None else y_dot
+    if x_dot is not None:
+        at = _rows_of(z)
+        parts = [_moved(getitem(x_dot, index=(d + upper,)) * at, -d) for d in range(-upper, lower + 1)]
+        product = reduce(add, parts)
+        right = right - (mT(product) if z.ndim == 2 else reshape(product, shape=z.shape))
+    return solve_banded(x, right, lower=lower, upper=upper, positive=positive)
+
+
+def _banded_cases(rng: np.random.Generator) -> Iterator[Case]:
+    for lower, upper, shape in ((1, 1, (5,)), (0, 2, (4, 2)), (2, 1, (4, 1)), (0, 0, (3,))):
+        x = rng.standard_normal((lower + upper + 1, shape[0]))
+        x[upper] += 4.0
+        yield (x, rng.standard_normal(shape)), {"lower": lower, "upper": upper}
+
+
+solve_banded = general(
+    "solve_banded", _solve_banded, _bands_bar,
+    lambda g, x, lower, upper, positive: _across_bands(g, x, lower, upper, positive), jvp=_banded_jvp,
+    complex=HOLOMORPHIC, cases=_banded_cases, hints=Hints(raises=slice(0, 1)),
+    doc="""The z with A z = y, where A has its diagonals in the rows of x, as `scipy.linalg.solve_banded` takes them.
+
+    There are `upper` of them above the main one, and `lower` below.  Of a `positive` matrix, symmetric and positive
+    definite, those above are read.
+    """,
 )
 
 

@@ -26,8 +26,10 @@ DRAWN = (
 
 INSTEAD = {
     "scipy.linalg": "Of scipy.linalg record solve, inv, det, pinv, cholesky, cho_factor, cho_solve, solve_triangular, "
-    "lu, qr, eigvals, eigvalsh, svdvals, lstsq, solve_sylvester and those of Lyapunov, expm, norm, block_diag, "
-    "toeplitz, hankel and circulant; of np.linalg nearly all.",
+    "lu, qr, eig, eigvals, eigvalsh, eigh(…, eigvals_only=True) and eigh(…, driver='evd'), svd, svdvals, polar, lstsq, "
+    "solve_banded, solveh_banded, cho_solve_banded, solve_toeplitz, solve_circulant, matmul_toeplitz, solve_sylvester "
+    "and those of Lyapunov, expm, sqrtm, logm, cosm and the like, norm, block_diag, toeplitz, hankel and circulant; of "
+    "np.linalg nearly all.",
     "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
     "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf record where the distribution's "
     "formula is written in ufuncs, and rvs with a recorded loc and scale.  Write another one out with scipy.special, "

@@ -25,6 +25,7 @@ from ...base.rooms import Room
 from ...base.tensor import Face
 from ...base.tree import leaves_of
 from ..arrays.array_text import read_back
+from ..arrays.explaining import numpys_error
 from ..arrays.face import faces
 from ..arrays.leaving import carries, refusal
 from ..arrays.unwrapping import bare, holds_face
@@ -50,7 +51,12 @@ def recording(compute: Callable[..., Any]) -> Making:
             except TypeError:
                 return original(*args, **kwargs)
             result = compute(*[gathered(x) if type(x) is list else x for x in bound.args], **bound.kwargs)
-            return original(*args, **kwargs) if result is NotImplemented else result
+            if result is not NotImplemented:
+                return result
+            wrong = numpys_error(original, args, kwargs)  # SciPy's own, rather than a refusal
+            if wrong is not None:
+                raise wrong
+            return original(*args, **kwargs)
 
         return call
 

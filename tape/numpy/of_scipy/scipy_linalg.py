@@ -169,12 +169,145 @@ def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     m, n = np.shape(q) if np.ndim(q) == 2 else (0, 0)
     if np.shape(a) != (m, m) or np.shape(b) != (n, n) or not m * n:
         return NotImplemented
-    whole = np.kron(a, np.eye(n)) + np.kron(np.eye(m), np.swapaxes(b, -1, -2))
-    return np.linalg.solve(whole, np.ravel(q)).reshape(m, n)
+    return faces(ops.sylvester(bare(a), bare(b), bare(q)))
 
 
 def _solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     return _solve_sylvester(a, np.conj(np.swapaxes(a, -1, -2)), q) if np.ndim(a) == 2 else NotImplemented
+
+
+def _solve_banded(
+    l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True,
+    is_positive: bool = False,
+) -> Any:  # fmt: skip
+    lower, upper = l_and_u
+    fits = np.ndim(ab) == 2 and np.ndim(b) in (1, 2) and np.shape(ab)[1] == np.shape(b)[0] and np.size(b)
+    if not fits or lower + upper + 1 != np.shape(ab)[0]:
+        return NotImplemented
+    return faces(ops.solve_banded(bare(ab), bare(b), lower=int(lower), upper=int(upper), positive=is_positive))
+
+
+def _later(row: Any, k: int) -> Any:
+    return np.concatenate((row[k:], np.zeros(k)))
+
+
+def _solveh_banded(
+    ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
+    check_finite: bool = True,
+) -> Any:  # fmt: skip
+    if np.ndim(ab) != 2 or len(ab) > np.shape(ab)[1]:
+        return NotImplemented
+    n, u = np.shape(ab)[1], len(ab) - 1
+    below = [ab[k] for k in range(1, u + 1)] if lower else [_later(np.conj(ab[u - k]), k) for k in range(1, u + 1)]
+    above = [np.concatenate((np.zeros(k), np.conj(ab[k][: n - k]))) for k in range(u, 0, -1)] if lower else [*ab[:u]]
+    diagonal = ab[0] if lower else ab[u]
+    return _solve_banded((u, u), np.stack([*above, diagonal, *below]), b, is_positive=True)
+
+
+def _cho_solve_banded(cb_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    c, lower = cb_and_lower
+    if np.ndim(c) != 2:
+        return NotImplemented
+    n, u = np.shape(c)[1], len(c) - 1
+    if lower:
+        across = np.stack([np.concatenate((np.zeros(k), np.conj(c[k][: n - k]))) for k in range(u, -1, -1)])
+        systems = ((u, 0), c), ((0, u), across)
+    else:
+        systems = ((u, 0), np.stack([_later(np.conj(c[u - k]), k) for k in range(u + 1)])), ((0, u), c)
+    for bands, rows in systems:
+        b = NotImplemented if b is NotImplemented else _solve_banded(bands, rows, b)
+    return b
+
+
+def _of_toeplitz(c_or_cr: Any) -> Any:
+    return _toeplitz(*map(as_array, c_or_cr)) if isinstance(c_or_cr, tuple) else _toeplitz(as_array(c_or_cr))
+
+
+def _solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    a = _of_toeplitz(c_or_cr)
+    return a if a is NotImplemented or np.ndim(b) not in (1, 2) else np.linalg.solve(a, b)
+
+
+def _matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+    a = _of_toeplitz(c_or_cr)
+    return a if a is NotImplemented else a @ x
+
+
+def _solve_circulant(c: Any, b: Any) -> Any:
+    return NotImplemented if np.ndim(c) != 1 or np.ndim(b) != 1 else np.linalg.solve(_circulant(as_array(c)), b)
+
+
+def _eigh(
+    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
+    overwrite_b: bool = False, type: int = 1, check_finite: bool = True, driver: Any = None,
+) -> Any:  # fmt: skip
+    """Of a pencil by the Cholesky factor of the second matrix; of eigenvectors every driver has signs of its own."""
+    if np.ndim(a) != 2 or type != 1 or (b is None and not eigvals_only and driver != "evd"):
+        return NotImplemented
+    if b is None:
+        return (
+            np.linalg.eigvalsh(a, "L" if lower else "U") if eigvals_only else np.linalg.eigh(a, "L" if lower else "U")
+        )
+    if not eigvals_only:
+        return NotImplemented
+    root = np.linalg.cholesky(symmetric(b, lower))
+    half = _triangular(root, symmetric(a, lower), upper=False)
+    return np.linalg.eigvalsh(_triangular(root, np.conj(np.swapaxes(half, -1, -2)), upper=False))
+
+
+def _eig(
+    a: Any, b: Any = None, left: bool = False, right: bool = True, overwrite_a: bool = False, overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:  # fmt: skip
+    if b is not None or left or np.ndim(a) != 2:
+        return NotImplemented
+    w, v = np.linalg.eig(a)
+    return (w + 0j, v) if right else w + 0j
+
+
+def _svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:  # fmt: skip
+    if lapack_driver != "gesdd":
+        return NotImplemented
+    return np.linalg.svd(a, full_matrices) if compute_uv else np.linalg.svd(a, compute_uv=False)
+
+
+def _polar(a: Any, side: str = "right") -> Any:
+    if np.ndim(a) != 2 or side not in ("left", "right"):
+        return NotImplemented
+    u, s, v = np.linalg.svd(a, full_matrices=False)
+    return u @ v, (u * s) @ np.conj(u.T) if side == "left" else np.conj(v.T) @ (s[:, None] * v)
+
+
+def _function(name: str) -> Callable[..., Any]:
+    def compute(A: Any) -> Any:
+        if np.ndim(A) != 2 or A.shape[0] != A.shape[1] or A.dtype.kind not in "fc" or not A.size:
+            return NotImplemented
+        return faces(ops.function_of_matrix(bare(A), name=name))
+
+    return compute
+
+
+def _of_waves(name: str) -> Callable[..., Any]:
+    """A function of matrices by their exponential, as SciPy computes it."""
+
+    def compute(A: Any) -> Any:
+        if np.ndim(A) != 2 or not np.size(A):
+            return NotImplemented
+        if name in ("coshm", "sinhm", "tanhm"):
+            grown, shrunk = _expm(A), _expm(-A)
+            cosine, sine = 0.5 * (grown + shrunk), 0.5 * (grown - shrunk)
+        elif A.dtype.kind == "c":
+            grown, shrunk = _expm(1j * A), _expm(-1j * A)
+            cosine, sine = 0.5 * (grown + shrunk), -0.5j * (grown - shrunk)
+        else:
+            whole = _expm(1j * A)
+            cosine, sine = whole.real, whole.imag
+        return cosine if name.startswith("cos") else sine if name.startswith("sin") else np.linalg.solve(cosine, sine)
+
+    return compute
 
 
 def _solve_discrete_lyapunov(a: Any, q: Any, method: Any = None) -> Any:
@@ -259,7 +392,7 @@ def _in_lapack(given: dict[str, Any], doubles_integers: bool) -> dict[str, Any]:
     return {name: (x, *given[name][1:]) if isinstance(given[name], tuple) else x for name, x in found.items()}
 
 
-ARRAYS = ("a", "b", "q", "c_and_lower", "lu_and_piv")
+ARRAYS = ("a", "ab", "b", "q", "c_and_lower", "cb_and_lower", "lu_and_piv")
 """What the functions of `scipy.linalg` call arguments with numbers."""
 
 
@@ -280,7 +413,11 @@ _LINALG: dict[str, Callable[..., Any]] = {
     "solve_discrete_lyapunov": _solve_discrete_lyapunov,
     "norm": _norm, "block_diag": _block_diag, "toeplitz": _toeplitz, "hankel": _hankel, "circulant": _circulant,
     "inv": lambda a, overwrite_a=False, check_finite=True: np.linalg.inv(a),
-    "det": _det, "expm": _expm,
+    "det": _det, "expm": _expm, "sqrtm": _function("sqrtm"), "logm": _function("logm"),
+    **{name: _of_waves(name) for name in ("cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm")},
+    "solve_banded": _solve_banded, "solveh_banded": _solveh_banded, "cho_solve_banded": _cho_solve_banded,
+    "solve_toeplitz": _solve_toeplitz, "matmul_toeplitz": _matmul_toeplitz, "solve_circulant": _solve_circulant,
+    "eigh": _eigh, "eig": _eig, "svd": _svd, "polar": _polar,
 }  # fmt: skip
 LINALG = {name: _looking(compute) for name, compute in _LINALG.items()}
 """What stands for the functions of `scipy.linalg`; NotImplemented for arguments that are not covered."""
