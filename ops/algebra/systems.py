@@ -151,16 +151,18 @@ def _function_of_matrix(x: Any, *, name: str) -> Any:
     return z
 
 
-def _function_along(x: Any, direction: Any, name: str) -> Any:
-    """The derivative of a function of matrices: the corner of f([[x, d], [0, x]])."""
+def _function_along(x: Any, z: Any, direction: Any, name: str) -> Any:
+    """The derivative: of a root by z ż + ż z = ẋ, of others the corner of f([[x, d], [0, x]])."""
+    if name == "sqrtm":
+        return sylvester(z, z, direction)
     n = x.shape[-1]
     whole = function_of_matrix(cat([cat([x, direction], axis=-1), cat([0.0 * x, x], axis=-1)], axis=-2), name=name)
     return getitem(whole, index=(Ellipsis, slice(0, n), slice(n, None)))
 
 
 function_of_matrix = general(
-    "function_of_matrix", _function_of_matrix, lambda g, x, name: _function_along(mT(x), g, name),
-    jvp=lambda x, x_dot, name: _function_along(x, x_dot, name), complex=HOLOMORPHIC,
+    "function_of_matrix", _function_of_matrix, lambda g, x, z, name: _function_along(mT(x), mT(z), g, name),
+    jvp=lambda x, z, x_dot, name: _function_along(x, z, x_dot, name), complex=HOLOMORPHIC,
     cases=lambda rng: iter([((_regular(rng),), {"name": "sqrtm"})]),
     hints=Hints(raises=slice(0, 1)), doc="The function of a matrix that `scipy.linalg` calls so: ``sqrtm``, ``logm``.",
 )

@@ -11,7 +11,7 @@ from typing import Any
 from ..core.domain import POSITIVE, REAL, Interval
 from ..core.op import composite, elementwise, ready
 from ..pointwise.elementary import exp, log, log1p
-from ..pointwise.selection import sign
+from ..pointwise.selection import sign, trunc
 from .scipys import NotDifferentiated, scipy_function
 from .usual import digamma, lgamma, xlog1py, xlogy
 
@@ -214,6 +214,11 @@ special_yv = elementwise(
     "special_yv", scipy_function("yv", 2), _order("yv"),
     lambda x, y: 0.5 * (special_yv(x - 1.0, y) - special_yv(x + 1.0, y)),
     domain=(ORDER, Interval(1.0, 4.0)), doc="Bessel function of the second kind, of order x.",
+)
+
+special_yn = composite(
+    "special_yn", lambda x, y: special_yv(trunc(ready(x)), y), scipy=("yn",),
+    doc="Bessel function of the second kind, of whole order x.",
 )
 
 special_iv = elementwise(

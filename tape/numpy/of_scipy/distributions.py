@@ -16,9 +16,10 @@ import numpy as np
 
 import ops
 
+from ...base.rooms import Room
 from ...base.tensor import Face
 from ..arrays.explaining import has_lanes
-from ..arrays.face import array, face, faces
+from ..arrays.face import array, face, faces, stop_gradient
 from ..arrays.face_base import numpy
 from ..arrays.leaving import carries, refusal
 from ..arrays.unwrapping import bare, holds_face, tensor_of
@@ -47,6 +48,11 @@ def of_stats(module: Any) -> Iterator[tuple[type, str, Making]]:
     for name in ("ppf", "isf"):
         yield module.rv_continuous, name, _method(name, _quantile)
     yield next(kind for kind in module.rv_continuous.__mro__ if "rvs" in vars(kind)), "rvs", _drawn
+    for name, formulas in FORMULAS.items():
+        kind = type(getattr(module, name))
+        for method, formula in formulas.items():
+            if method in vars(kind):
+                yield kind, method, _by_formula(formula)
     normal = type(module.multivariate_normal)
     yield normal, "logpdf", _normal(lambda log: log)
     yield normal, "pdf", _normal(np.exp)
@@ -54,6 +60,65 @@ def of_stats(module: Any) -> Iterator[tuple[type, str, Making]]:
     dirichlet = type(module.dirichlet)
     yield dirichlet, "logpdf", _dirichlet(lambda log: log)
     yield dirichlet, "pdf", _dirichlet(np.exp)
+
+
+special = Room("scipy.special")
+
+
+def _by_logarithm(self: Any, x: Any, *shapes: Any) -> Any:
+    return np.exp(getattr(self, "_logpmf" if hasattr(self, "_logpmf") else "_logpdf")(x, *shapes))
+
+
+def _at_most(self: Any, k: Any, n: Any, p: Any) -> Any:
+    left = n - np.floor(k)
+    return np.where(left > 0, special.betainc(np.maximum(left, 1), np.floor(k) + 1, 1 - p), 1.0)
+
+
+def _more(self: Any, k: Any, n: Any, p: Any) -> Any:
+    left = n - np.floor(k)
+    return np.where(left > 0, special.betaincc(np.maximum(left, 1), np.floor(k) + 1, 1 - p), 0.0)
+
+
+def _as_f(y: Any, m: Any, n: Any) -> Any:
+    return n * y / (m * (1 - y))
+
+
+FORMULAS: dict[str, dict[str, Callable[..., Any]]] = {
+    "beta": {
+        "_pdf": _by_logarithm, "_ppf": lambda self, q, a, b: special.betaincinv(a, b, q),
+        "_isf": lambda self, q, a, b: 1 - special.betaincinv(b, a, q),
+    },
+    "f": {
+        "_cdf": lambda self, x, m, n: special.betainc(m / 2, n / 2, m * x / (m * x + n)),
+        "_sf": lambda self, x, m, n: special.betainc(n / 2, m / 2, n / (m * x + n)),
+        "_ppf": lambda self, q, m, n: _as_f(special.betaincinv(m / 2, n / 2, q), m, n),
+    },
+    "chi2": {"_isf": lambda self, q, n: 2 * special.gammainccinv(n / 2, q)},
+    "cauchy": {
+        "_ppf": lambda self, q: np.tan(np.pi * (q - 0.5)), "_isf": lambda self, q: np.tan(np.pi * (0.5 - q)),
+    },
+    "binom": {"_pmf": _by_logarithm, "_cdf": _at_most, "_sf": _more},
+    "nbinom": {
+        "_pmf": _by_logarithm, "_cdf": lambda self, k, n, p: special.betainc(n, np.floor(k) + 1, p),
+        "_sf": lambda self, k, n, p: special.betaincc(n, np.floor(k) + 1, p),
+    },
+    "poisson": {
+        "_cdf": lambda self, k, mu: special.gammaincc(np.floor(k) + 1, mu),
+        "_sf": lambda self, k, mu: special.gammainc(np.floor(k) + 1, mu),
+    },
+}  # fmt: skip
+"""By distribution and method, the formulas where SciPy's own is in C code that has no derivative."""
+
+
+def _by_formula(formula: Callable[..., Any]) -> Making:
+    def making(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def method(self: Any, *args: Any) -> Any:
+            return (formula if holds_face(args) else original)(self, *args)
+
+        return method
+
+    return making
 
 
 def _method(name: str, answer: Callable[..., Any]) -> Making:
@@ -193,31 +258,56 @@ def _normal(finish: Callable[[Any], Any]) -> Making:
     def making(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def method(self: Any, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
-            if not holds_face([x, mean, cov]) or allow_singular:
+            if not holds_face([x, mean, cov]):
                 return original(self, x, mean, cov, allow_singular)
-            return finish(_log_normal(*[None if y is None else as_array(y).astype(float) for y in (x, mean, cov)]))
+            given = [None if y is None else as_array(y).astype(float) for y in (x, mean, cov)]
+            parts = _singular if allow_singular and np.ndim(cov) == 2 else _regular
+            return finish(_log_normal(parts, *given))
 
         return method
 
     return making
 
 
-def _log_normal(x: Any, mean: Any, cov: Any) -> Any:
-    """−(k log 2π + log det Σ + dᵀ Σ⁻¹ d)/2 with d = x − mean, by Σ = L Lᵀ.
+Parts = tuple[Any, Any, Any]
+
+
+def _log_normal(parts: Callable[..., Parts], x: Any, mean: Any, cov: Any) -> Any:
+    """−(k log 2π + log det Σ + dᵀ Σ⁻¹ d)/2 with d = x − mean; Σ has the rank k.
 
     Raises:
         LinAlgError: if Σ is not positive definite.
+        ValueError: if it may be singular, and is not positive semidefinite.
     """
     n = max(np.size(mean) if mean is not None and np.ndim(mean) else 1, np.shape(cov)[-1] if np.ndim(cov) else 1)
     mean = np.zeros(n) if mean is None else mean
     x = numpy.reshape(x, (-1, 1)) if n == 1 and np.ndim(x) == 1 else x
     apart = x - mean
-    root = _root_of(cov, n)
-    rows = numpy.reshape(apart, (-1, n))
-    whitened = numpy.linalg.solve(root, rows.T)
-    found = -0.5 * (n * np.log(2 * np.pi) + _log_det(root) + (whitened * whitened).sum(0))
+    rank, log_det, squares = parts(cov, n, numpy.reshape(apart, (-1, n)).T)
+    found = -0.5 * (rank * np.log(2 * np.pi) + log_det + squares)
     found = np.squeeze(numpy.reshape(found, np.shape(apart)[:-1]))
     return found if found.ndim else found[()]
+
+
+def _regular(cov: Any, n: int, apart: Any) -> Parts:
+    """The rank n, log det Σ and dᵀ Σ⁻¹ d, by Σ = L Lᵀ."""
+    root = _root_of(cov, n)
+    whitened = numpy.linalg.solve(root, apart)
+    return n, _log_det(root), (whitened * whitened).sum(0)
+
+
+def _singular(cov: Any, n: int, apart: Any) -> Parts:
+    """The same within what Σ spans; beside that, dᵀ Σ⁻¹ d is infinite.  What is small counts as 0, as SciPy has it."""
+    cov = np.tril(cov) + np.tril(cov, -1).T
+    s, share = numpy.linalg.eigvalsh(stop_gradient(cov)), 1e6 * np.finfo(float).eps
+    least = share * np.max(np.abs(s))
+    if not _all(s >= -least):
+        raise ValueError("The input matrix must be symmetric positive semidefinite.")
+    inverse = faces(ops.pinv(bare(cov), rcond=share))
+    spanned = cov @ inverse
+    log_det = numpy.linalg.slogdet(cov + np.eye(n) - spanned)[1]
+    is_inside = ((stop_gradient(apart - spanned @ apart)) ** 2).sum(0) < (1e3 * least) ** 2
+    return (s > least).sum(), log_det, np.where(is_inside, (apart * (inverse @ apart)).sum(0), np.inf)
 
 
 def _root_of(cov: Any, n: int) -> Any:

@@ -16,10 +16,10 @@ import numpy as np
 import ops
 
 from ...base.tree import leaves_of
-from ..arrays.face import faces
+from ..arrays.face import faces, stop_gradient
 from ..arrays.unwrapping import bare
 from ..constructors import CONSTRUCTORS, as_array
-from ..mathematics import is_finite
+from ..mathematics import holds, is_finite
 
 
 def symmetric(a: Any, lower: bool, is_conjugate: bool = True) -> Any:
@@ -281,10 +281,16 @@ def _polar(a: Any, side: str = "right") -> Any:
     return u @ v, (u * s) @ np.conj(u.T) if side == "left" else np.conj(v.T) @ (s[:, None] * v)
 
 
+def _have_real_roots(w: Any) -> Any:
+    return (np.imag(w) != 0) | (np.real(w) >= 0)
+
+
 def _function(name: str) -> Callable[..., Any]:
     def compute(A: Any) -> Any:
         if np.ndim(A) != 2 or A.shape[0] != A.shape[1] or A.dtype.kind not in "fc" or not A.size:
             return NotImplemented
+        if A.dtype.kind == "f" and not holds(_have_real_roots, np.linalg.eigvals(stop_gradient(A))):
+            A = A + 0j
         return faces(ops.function_of_matrix(bare(A), name=name))
 
     return compute

@@ -6,6 +6,7 @@ import differences
 import numpy as np
 import pytest
 import scipy
+import smooth
 from numpy.testing import assert_allclose
 from scipy import stats
 
@@ -124,7 +125,7 @@ def test_draws_with_recorded_shapes_are_refused():
 
 def test_what_a_formula_cannot_do_is_refused():
     with pytest.raises(TypeError, match=r"written in ufuncs"):
-        tape.func.grad(lambda x: stats.f.cdf(x, 2.0, 3.0).sum())(X)
+        tape.func.grad(lambda x: stats.skewnorm.cdf(x, 2.0).sum())(X)
     with pytest.raises(TypeError, match=r"scipy\.stats"):
         tape.func.grad(lambda x: stats.norm.logpdf(X, scale=-x).sum())(X)
 
@@ -170,3 +171,43 @@ def test_what_dirichlet_refuses(x, alpha):
         stats.dirichlet.logpdf(x, alpha)
     with pytest.raises(ValueError, match="with a sum of 1"):
         tape.func.grad(lambda x: stats.dirichlet.logpdf(x, alpha))(x)
+
+
+FORMULAS = {
+    "beta.pdf": lambda x: stats.beta.pdf(x, 1.7, 2 * x).sum(),
+    "beta.ppf": lambda x: stats.beta.ppf(x, 1.7, 2.3).sum() + stats.beta.isf(x, 1.7, 2.3).sum(),
+    "f.cdf": lambda x: stats.f.cdf(x, 4.0, 7.0).sum() + stats.f.logsf(x, 4.0, 7.0).sum(),
+    "f.ppf": lambda x: stats.f.ppf(x, 4.0, 7.0).sum() + stats.f.isf(x, 4.0, 7.0).sum(),
+    "chi2.isf": lambda x: stats.chi2.isf(x, 3.0).sum(),
+    "cauchy.ppf": lambda x: stats.cauchy.ppf(x).sum() + stats.cauchy.isf(x).sum(),
+    "binom.cdf": lambda x: stats.binom.cdf([0, 3, 5], 5, x).sum() + stats.binom.logsf([0, 1, 2], 5, x).sum(),
+    "binom.pmf": lambda x: stats.binom.pmf([0, 3, 6], 5, x).sum() + stats.bernoulli.cdf([0, 1, -1], x).sum(),
+    "nbinom.cdf": lambda x: stats.nbinom.cdf([0, 3, 5], 4.0, x).sum() + stats.nbinom.sf([0, 1, 2], 4.0, x).sum(),
+    "nbinom.pmf": lambda x: stats.nbinom.pmf([0, 3, 5], 2 + x, x).sum(),
+    "poisson.cdf": lambda x: stats.poisson.cdf([0, 3, 2.5], 2 * x).sum() + stats.poisson.logcdf(2, x).sum(),
+    "poisson.sf": lambda x: stats.poisson.sf([0, 3, -1], x).sum() + stats.poisson.logsf(2, x).sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_formulas_in_the_place_of_code_without_derivatives(name):
+    assert_allclose(tape.func.grad_and_value(FORMULAS[name])(X)[1], FORMULAS[name](X), rtol=1e-12)
+    smooth.check(FORMULAS[name], X)
+
+
+def test_a_normal_distribution_may_be_singular():
+    flat, at = np.outer([1.0, 2.0, 0.5], [1.0, 2.0, 0.5]), np.array([2.0, 4.0, 1.0])
+    plane = SIGMA[:, :2] @ SIGMA[:2]
+    for cov, f in (
+        (flat, lambda s: stats.multivariate_normal.logpdf(s * at, 0.3 * s * at, s * flat, allow_singular=True)),
+        (plane, lambda s: stats.multivariate_normal.pdf(SIGMA[:2], SIGMA[0] * s, s * plane, allow_singular=True).sum()),
+        (SIGMA, lambda s: stats.multivariate_normal.logpdf(s * X, X, s * SIGMA, allow_singular=True)),
+    ):
+        assert np.linalg.matrix_rank(cov) < 3 or cov is SIGMA
+        check(f, np.asarray(1.2))
+        (curvature,) = differences.gradients(tape.func.grad(f), [np.asarray(1.2)])
+        assert_allclose(tape.func.hessian(f)(1.2), curvature, rtol=1e-5)
+    beside = lambda x: stats.multivariate_normal.logpdf(x, None, flat, allow_singular=True)  # noqa: E731
+    assert tape.func.grad_and_value(beside)(X)[1] == -np.inf
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        tape.func.grad(lambda x: stats.multivariate_normal.logpdf(x, None, -SIGMA, allow_singular=True))(X)
