@@ -34,13 +34,14 @@ INSTEAD = {
     "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf record where the distribution's "
     "formula is written in ufuncs, and rvs with a recorded loc and scale.  Write another one out with scipy.special, "
     "whose gammaln, betaln, xlogy, ndtr, log_ndtr, stdtr, gammainc and betainc record.",
-    "scipy.integrate": "Write the sum or the steps out: np.polynomial.legendre.leggauss gives the nodes and weights of "
-    "a quadrature, trapezoid, cumulative_trapezoid and simpson (of an odd number of points) record, odeint and "
-    "solve_ivp too.",
+    "scipy.integrate": "quad, odeint and solve_ivp record, whatever their function reads, and so do trapezoid, "
+    "cumulative_trapezoid and simpson (of an odd number of points).  Write another sum out: "
+    "np.polynomial.legendre.leggauss gives the nodes and weights of a quadrature.",
     "scipy.interpolate": "np.interp records; of a spline through recorded values, solve for the coefficients with "
     "np.linalg.solve.",
-    "scipy.optimize": "Differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a "
-    "tape.autograd.Function.",
+    "scipy.optimize": "brentq, bisect, ridder, toms748, newton, root_scalar, root, fsolve, fixed_point, minimize and "
+    "minimize_scalar (without bounds) have derivatives, whatever their function reads.  Write another problem as one "
+    "of these, or differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a Function.",
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
     "for anything else, compute with A.toarray().",
     "scipy.signal": "convolve, fftconvolve, correlate, convolve2d and correlate2d record, and the functions of np.fft; "

@@ -21,7 +21,7 @@ import numpy as np
 import ops
 from ops.algebra import sparse
 
-from ...base.rooms import Room
+from ...base.rooms import opened
 from ...base.tensor import Face
 from ...base.tree import leaves_of
 from ..arrays.array_text import read_back
@@ -269,21 +269,29 @@ def _reading_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _calling(name: str) -> Making:
+def _calling(room: str, name: str) -> Making:
     """A function of SciPy's that calls the user's, which may read recorded values from around it."""
 
     def making(original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def call(*args: Any, **kwargs: Any) -> Any:
-            return getattr(_EQUATIONS, name)(original, *args, **kwargs)
+            return getattr(opened(f"tape.solving.{room}"), name)(original, *args, **kwargs)
 
         return call
 
     return making
 
 
-_EQUATIONS = Room("tape.numpy.of_scipy.differential_equations")
-ROOMS["scipy.integrate"] |= {name: _calling(name) for name in ("odeint", "solve_ivp")}
+ROOMS["scipy.integrate"] |= {name: _calling("differential_equations", name) for name in ("odeint", "solve_ivp")}
+ROOMS["scipy.integrate"]["quad"] = _calling("roots_and_integrals", "quad")
+ROOMS["scipy.optimize"] = {
+    **dict.fromkeys(
+        ("brentq", "brenth", "bisect", "ridder", "toms748", "newton", "root_scalar", "root", "fsolve"),
+        _calling("roots_and_integrals", "root"),
+    ),
+    **dict.fromkeys(("minimize", "minimize_scalar"), _calling("roots_and_integrals", "minimum")),
+    "fixed_point": _calling("roots_and_integrals", "fixed_point"),
+}
 ROOMS["scipy._lib.array_api_extra"] = {"apply_where": chosen_by_lanes}
 ROOMS["json"] = {"loads": _reading, "load": _reading}
 ROOMS["ast"] = {"literal_eval": _reading, "parse": _reading_tree}

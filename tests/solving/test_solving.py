@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.integrate import odeint, solve_ivp
+from scipy import optimize
+from scipy.integrate import odeint, quad, solve_ivp
 
 import tape
 from tape import func
@@ -120,3 +121,77 @@ def test_errors():
         func.grad(lambda x: odeint(lambda y, t: [x, x], [1.0], T)[0, 0])(1.0)
     with pytest.raises(ZeroDivisionError):
         func.grad(lambda x: odeint(lambda y, t: x / 0 if t > 0 else 1 // 0, [1.0], T)[0, 0])(1.0)
+
+
+def cubic(x):
+    return lambda y: y**3 + x[0] * y - x[1]
+
+
+FOUND = {
+    "brentq": lambda x: optimize.brentq(cubic(x), 0, 2),
+    "bisect": lambda x: optimize.bisect(lambda y, a: y**3 + a * y - x[1], 0, 2, args=x[0], xtol=1e-13),
+    "toms748": lambda x: optimize.toms748(cubic(x), 0, 2, full_output=True)[0],
+    "newton": lambda x: optimize.newton(cubic(x), 1.0, fprime=lambda y: 3 * y**2 + x[0]),
+    "newton of many": lambda x: optimize.newton(lambda y: y**3 + x * y - 1, np.ones(3)) @ X,
+    "root_scalar": lambda x: optimize.root_scalar(cubic(x), bracket=(0, 2)).root,
+    "root": lambda x: optimize.root(lambda y: y**3 + x * y.sum() - x[::-1], np.ones(3), tol=1e-13).x @ X,
+    "fsolve": lambda x: optimize.fsolve(lambda y: [y[0] * y[1] - x[0], y[0] + y[1] ** 2 - 2 - x[2]], [1.0, 1])[0],
+    "fixed_point": lambda x: optimize.fixed_point(lambda y: np.cos(x[0] * y), 0.8, xtol=1e-12),
+    "minimize": lambda x: optimize.minimize(
+        lambda y: np.cosh(y - x).sum() + y[0] ** 2 * x[1], np.zeros(3), tol=1e-10
+    ).x @ X,
+    "the least value": lambda x: optimize.minimize(lambda y: np.cosh(y - x).sum() + y[0] ** 2, np.zeros(3)).fun,
+    "minimize_scalar": lambda x: optimize.minimize_scalar(lambda y: np.cosh(y - x[0]) + x[1] * y**2, tol=1e-12).x,
+    "quad": lambda x: quad(lambda t: np.exp(-x[0] * t**2) * x[1], 0, x[2])[0],
+    "quad of an argument": lambda x: quad(lambda t, a: np.abs(t - 0.5) * a, 0, 1, args=(x[0],), points=[0.5])[0],
+    "quad of a half line": lambda x: quad(lambda t: np.exp(-x[0] * t), x[1], np.inf)[0],
+    "quad of the line": lambda x: quad(lambda t: np.exp(-x[0] * t**2 + x[1] * t), np.inf, -np.inf)[0],
+    "quad below": lambda x: quad(lambda t: np.exp(x[0] * t), -np.inf, x[1])[0],
+    "quad by an end": lambda x: quad(np.cos, 0.3, x[0])[0] + quad(np.cos, x[0], X[0])[0] * x[1],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_roots_minima_and_integrals(name):
+    f, grad = FOUND[name], func.grad(FOUND[name])
+    found, value = func.grad_and_value(f)(X)
+    assert value == f(X)
+    h = 1e-3 if "minim" in name or "least" in name else 1e-5
+    assert_allclose(found, differences(f, X, h), rtol=2e-3 if name == "minimize" else 2e-5, atol=1e-6)
+    assert_allclose(func.jacfwd(f)(X), found, rtol=1e-9)
+    if name in ("brentq", "root", "the least value", "quad"):
+        curvature = [differences(lambda x, k=k: grad(x)[k], X) for k in range(3)]
+        assert_allclose(func.hessian(f)(X), curvature, rtol=1e-4, atol=1e-5)
+
+
+def test_a_root_has_many_derivatives():
+    g = lambda a: optimize.brentq(lambda y: y**3 - a, 0.1, 3)  # noqa: E731
+    for k in range(5):
+        g = func.grad(g)
+        assert_allclose(g(1.3), np.prod(1 / 3 - np.arange(k + 1)) * 1.3 ** (1 / 3 - k - 1), rtol=1e-9)
+
+
+def test_the_derivative_of_an_integrand_may_be_rougher():
+    assert_allclose(func.grad(lambda a: quad(lambda t: a * np.cos(90 * t), 0, 1)[0])(0.0), np.sin(90) / 90, rtol=1e-9)
+
+
+def test_roots_and_integrals_that_have_no_derivatives():
+    for match, f in (
+        ("no root, or a multiple one", lambda a: optimize.newton(lambda y: (y - a) ** 2, 0.9)),
+        ("no derivatives with bounds", lambda a: optimize.minimize(lambda y: (y[0] - a) ** 2, 0, bounds=[(0, 1)]).x[0]),
+        ("value alone", lambda a: optimize.minimize(lambda y: ((y[0] - a) ** 2, 2 * (y - a)), [0.2], jac=True).x[0]),
+        ("extrapolated", lambda a: quad(lambda t: a * t**-0.9, 0, 1)[0]),
+        ("without weight", lambda a: quad(lambda t: a * t, 0, 1, weight="cos", wvar=2.0)[0]),
+        ("in a loop", lambda a: func.vmap(lambda b: optimize.brentq(lambda y: y - b, 0, 2))(a * X)[0]),
+        ("in a loop", lambda a: func.vmap(lambda b: quad(lambda t: t * b, 0, 2)[0])(a * X)[0]),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=match):
+            func.grad(f)(1.1)
+    with pytest.raises(ValueError, match="different signs"):
+        func.grad(lambda a: optimize.brentq(lambda y: y + a, 0, 2))(1.1)
+
+
+def test_minimising_what_is_not_recorded():
+    value_and_grad = tape.compile(lambda y: func.grad_and_value(lambda y: ((y - 1) ** 2).sum())(y)[::-1])
+    f = lambda x: x @ optimize.minimize(value_and_grad, np.zeros(3), jac=True).x  # noqa: E731
+    assert_allclose(func.grad(f)(X), np.ones(3), rtol=1e-6)

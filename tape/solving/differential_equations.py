@@ -19,20 +19,20 @@ from typing import Any
 
 import numpy as np
 
-from ...backprop.backward import gradients
-from ...base.tensor import Face, Tensor
-from ...base.tree import leaves_of, transform
-from ...history.node import GradientEdge, edge_of, tensor_at
-from ...recording.level import components
-from ...recording.recorder import wrap
-from ...recording.wengert import current, key, list_of, operands_of
-from ..arrays.array_text import numbers_of
-from ..arrays.explaining import has_lanes
-from ..arrays.face import stop_gradient
-from ..arrays.leaving import Left, asked, carries
-from ..arrays.unwrapping import holds_face, tensor_of
-from ..constructors import as_array, gathered
-from ..mathematics import holds
+from ..backprop.backward import gradients
+from ..base.tensor import Face, Tensor
+from ..base.tree import leaves_of, transform
+from ..history.node import GradientEdge, edge_of, tensor_at
+from ..numpy.arrays.array_text import numbers_of
+from ..numpy.arrays.explaining import has_lanes
+from ..numpy.arrays.face import stop_gradient
+from ..numpy.arrays.leaving import Left, asked, carries
+from ..numpy.arrays.unwrapping import holds_face, tensor_of
+from ..numpy.constructors import as_array
+from ..numpy.mathematics import holds
+from ..recording.level import components
+from ..recording.recorder import wrap
+from ..recording.wengert import current, key, list_of, operands_of
 
 ROWS = 9
 """Up to how many parts a step is made of."""
@@ -61,13 +61,12 @@ class Plain:
         self.function, self.is_recorded = function, False
 
     def __call__(self, *args: Any) -> Any:
-        found = gathered(self.function(*args))
+        found = self.function(*args)
         if not holds_face(found):
             return found
-        if has_lanes(found):
-            raise Lanes
-        self.is_recorded = self.is_recorded or carries(found._tensor)
-        return _numbers(found)
+        plain = numbers(found)
+        self.is_recorded = self.is_recorded or any(isinstance(x, Face) and carries(x._tensor) for x in leaves_of(found))
+        return plain
 
 
 def numbers(x: Any) -> Any:
@@ -118,7 +117,7 @@ def odeint(original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         return as_array(given["func"](*((t, y) if is_first else (y, t)), *more))
 
     rtol = 1.49012e-8 if given["rtol"] is None else given["rtol"]
-    flow = Flow(slope, more, rtol, given["atol"], 2 in info["mused"], known is None)
+    flow = RecordedSolution(slope, more, rtol, given["atol"], 2 in info["mused"], known is None)
     y = flow.through(as_array(given["t"]), np.ravel(as_array(given["y0"])), known)
     return (y, info) if given["full_output"] else y
 
@@ -161,7 +160,7 @@ def solve_ivp(original: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any
             times = times if found.status else np.concatenate([times[:-1], as_array(span)[1:]])
     times, y = as_array(times)[: found.t.size], as_array(given["y0"])
     how = given["method"] if isinstance(given["method"], str) else given["method"].__name__
-    flow = Flow(slope, more, options.get("rtol", 1e-3), options.get("atol", 1e-6), how in IMPLICIT, False)
+    flow = RecordedSolution(slope, more, options.get("rtol", 1e-3), options.get("atol", 1e-6), how in IMPLICIT, False)
     known = np.concatenate([numbers_of(y)[:, None], found.y], 1).T
     found.y = flow.through(np.concatenate([as_array(span)[:1], times]), y, known)[1:].T
     found.t = times if holds_face(times) else found.t
@@ -222,7 +221,7 @@ def _before(tensors: list[Tensor], mark: int) -> dict[int, Tensor]:
     return found
 
 
-class Flow:
+class RecordedSolution:
     """Recorded steps along a solution.
 
     Attributes:

@@ -1,0 +1,159 @@
+"""Roots, minima and integrals of functions of the user's, of which SciPy computes plain numbers.
+
+SciPy's number is the value.  Its derivatives, by whatever the function reads, are those of Newton's steps from there,
+or of a sum over the intervals into which SciPy has divided the integral: nothing has to be said of what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..func import grad, jacfwd
+from ..numpy.arrays.face import stop_gradient
+from ..numpy.arrays.leaving import Left, asked
+from ..numpy.arrays.unwrapping import holds_face
+from ..numpy.constructors import as_array
+from ..numpy.mathematics import holds
+from ..recording.wengert import current
+from .differential_equations import Lanes, Plain, arguments, is_small, numbers
+
+STEPS = 4
+"""Newton's steps from a root.  Each doubles the order to which derivatives are right: these give the first fifteen."""
+RULES = [np.polynomial.legendre.leggauss(n) for n in (20, 14)]
+"""Nodes and weights on [−1, 1] of a sum, and of one that is close to it where both are exact."""
+
+
+def refused(name: str, why: str, instead: str) -> Left:
+    return Left(f"{name} {why}.\n  at {asked()[0]}\n{instead}")
+
+
+HOLDING = "bounds", "constraints", "jac"
+"""Arguments by which the place that is found need not be a root, or the function gives something else besides."""
+
+
+def solved(original: Callable[..., Any], args: Any, kwargs: Any, residual: Any) -> Any:
+    """What a function of `scipy.optimize` gives, with the derivatives of the place at which ``residual(f)`` is 0.
+
+    Raises:
+        TypeError: for a place that bounds may hold; in lanes of vmap; if it is no root.
+    """
+    name, given = f"scipy.optimize.{original.__name__}", arguments(original, args, kwargs)
+    unknown = next(iter(given))
+    function, more = given[unknown], given.get("args", ())
+    more = more if isinstance(more, tuple) else (more,)
+    plain = Plain(function)
+    try:
+        rest = {k: Plain(x) if callable(x) else x if k == "args" else numbers(x) for k, x in given.items()}
+        found = original(**rest | {unknown: plain})
+        if not plain.is_recorded:
+            return found
+    except Lanes:
+        raise refused(name, "computes for one lane of vmap at a time", "Call it in a loop.") from None
+    held = [k for k in HOLDING if given.get(k) is True or (k != "jac" and np.size(given.get(k) or ()))]
+    if held:
+        instead = "Let the function give its value alone." if held == ["jac"] else "Substitute, or solve for a root."
+        raise refused(name, f"has no derivatives with {', '.join(held)}", instead)
+    is_result, first = hasattr(found, "success") or hasattr(found, "root"), found
+    if is_result:
+        first = found.x if hasattr(found, "x") else found.root
+    elif isinstance(found, tuple):
+        first = found[0]
+    x = _at_root(residual(lambda x: as_array(function(x, *more))), first, name)
+    if is_result:
+        found["x" if hasattr(found, "x") else "root"] = x
+        if "fun" in found and residual is _slope:
+            value = as_array(function(x, *more))
+            found.fun = found.fun + (value - stop_gradient(value))
+        return found
+    return (x, *found[1:]) if isinstance(found, tuple) else x
+
+
+def _at_root(f: Callable[[Any], Any], known: Any, name: str) -> Any:
+    """A root as it is known, with derivatives by what the function reads."""
+    x: Any = np.asarray(known, float)
+    for _ in range(STEPS):
+        y, slope = f(x), jacfwd(f)(x)
+        step = y / slope if not x.ndim else np.linalg.solve(slope.reshape(x.size, x.size), y.reshape(x.size))
+        x = x - (step := step.reshape(x.shape))
+    far, last = np.abs(stop_gradient(x) - known), np.abs(stop_gradient(step))
+    if not holds(lambda share: share < 1.0, (far / 1e-3 + last / 1e-10) / (1 + np.abs(known))):
+        raise refused(name, "has found no root, or a multiple one, without derivatives", "Look at what it returned.")
+    x = known + (x - stop_gradient(x))
+    return x if np.ndim(known) else x[()]
+
+
+def root(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A function that looks for a root."""
+    return solved(original, args, kwargs, lambda f: f)
+
+
+def fixed_point(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`scipy.optimize.fixed_point`."""
+    return solved(original, args, kwargs, lambda f: lambda x: f(x) - x)
+
+
+def minimum(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """A function that looks for a minimum, which is a root of the gradient unless a bound or a constraint holds it."""
+    return solved(original, args, kwargs, _slope)
+
+
+def _slope(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return grad(lambda x: f(x).reshape(()))
+
+
+def quad(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`scipy.integrate.quad`.
+
+    Raises:
+        TypeError: with a weight; in lanes of vmap; where SciPy has extrapolated.
+    """
+    given = arguments(original, args, kwargs)
+    function, more = given["func"], given["args"]
+    more = more if isinstance(more, tuple) else (more,)
+    plain = Plain(function)
+    try:
+        rest = {k: numbers(x) for k, x in given.items() if k not in ("func", "args")}
+        found = original(plain, **rest, args=more)
+        if not plain.is_recorded and not holds_face([given["a"], given["b"]]):
+            return found
+    except Lanes:
+        raise refused("scipy.integrate.quad", "computes for one lane of vmap at a time", "Call it in a loop.") from None
+    if given["weight"] is not None or given["complex_func"]:
+        raise refused("scipy.integrate.quad", "has derivatives without weight and complex_func", "Write f(x) w(x) out.")
+    info = original(plain, **rest | {"full_output": 1}, args=more)[2]
+    ends = np.stack([info["alist"][: info["last"]], info["blist"][: info["last"]]], axis=1)
+    scaled, ends = _scaled(given["a"], given["b"], ends, lambda x: as_array(function(x, *more)))
+    for _ in range(7):
+        mark = current().next()
+        sums = [[w / 2 * (hi - lo) * scaled((lo + hi + (hi - lo) * x) / 2) for lo, hi in ends for x, w in zip(*rule)]
+                for rule in RULES]  # fmt: skip
+        value, close = (np.sum(np.stack(parts)) for parts in sums)
+        if is_small([value - close], sums[0], mark):
+            near = 1e-6 * abs(found[0]) + 99 * found[1]
+            if holds(lambda beyond: beyond <= 0.0, np.abs(stop_gradient(value) - found[0]) - near):
+                return found[0] + (value - stop_gradient(value)), *found[1:]
+            break
+        middle = ends.mean(axis=1)
+        ends = np.stack([np.concatenate([ends[:, 0], middle]), np.concatenate([middle, ends[:, 1]])], axis=1)
+    raise refused(
+        "scipy.integrate.quad", "has extrapolated, or the derivative is rougher than the integrand",
+        "Substitute so that the integrand is smooth, or write the sum out with np.polynomial.legendre.leggauss.",
+    )  # fmt: skip
+
+
+def _scaled(a: Any, b: Any, ends: Any, f: Callable[[Any], Any]) -> tuple[Callable[[float], Any], Any]:
+    """The integrand as a function on [0, 1], and the intervals there, which QUADPACK has of infinite ones already."""
+    low, high = numbers((a, b))
+    if np.isinf(low) and np.isinf(high):
+        sign = 1.0 if low < high else -1.0
+        return lambda t: sign * (f((1 - t) / t) + f((t - 1) / t)) / t**2, ends
+    if np.isinf(high) or np.isinf(low):
+        start, end = (a, high) if np.isinf(high) else (b, low)
+        away, sign = np.sign(end), np.sign(high - low)
+        return lambda t: sign * f(start + away * (1 - t) / t) / t**2, ends
+    if low == high:
+        return lambda t: (b - a) * f(a + (b - a) * t), np.array([[0.0, 1.0]])
+    return lambda t: (b - a) * f(a + (b - a) * t), np.sort((ends - low) / (high - low), axis=1)
