@@ -42,6 +42,8 @@ INSTEAD = {
     "scipy.optimize": "brentq, bisect, ridder, toms748, newton, root_scalar, root, fsolve, fixed_point, minimize and "
     "minimize_scalar (without bounds) have derivatives, whatever their function reads.  Write another problem as one "
     "of these, or differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a Function.",
+    "scipy.spatial": "cdist, pdist, squareform, euclidean, sqeuclidean, cityblock and chebyshev record, of minkowski "
+    "cdist and pdist.  Write another distance with differences: x[:, None] - y.",
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
     "for anything else, compute with A.toarray().",
     "scipy.signal": "convolve, fftconvolve, correlate, convolve2d and correlate2d record, and the functions of np.fft; "
