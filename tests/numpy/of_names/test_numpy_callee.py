@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import tape
 from tape.numpy.arrays.leaving import is_compared
-from tape.numpy.names.callee import callee, is_called_at_once, only_calls, only_passes, writes_texts
+from tape.numpy.names.callee import callee, is_called_at_once, only_calls, only_passes, reading, writes_texts
 
 X = np.array([0.3, 0.7, -0.2])
 KEY = {"key": 2}
@@ -135,6 +136,44 @@ def test_what_is_called_at_once(read, at_once):
     watcher.seen.clear()
     read()
     assert watcher.seen == {at_once}
+
+
+class Showing:
+    """Has one name, and tells how it is read."""
+
+    seen = None
+
+    @property
+    def name(self):
+        frame = sys._getframe(1)
+        Showing.seen = reading(frame.f_code, frame.f_lasti, "name")
+        return lambda *args: None
+
+
+showing, other = Showing(), object()
+
+
+@pytest.mark.parametrize(
+    ("read", "how"),
+    [
+        (lambda: showing.name(3), ("called", "")),
+        (lambda: showing.name(*[3]), ("called", "")),
+        (lambda: [showing.name], ("kept", "")),
+        (lambda: (showing.name if other else 2)(3), ("kept", "")),
+        (lambda: getattr(showing, "name"), ("kept", "")),  # noqa: B009
+        (lambda: operator.attrgetter("name")(showing), ("kept", "")),
+        (lambda a=1: a is showing.name, ("local", "a")),
+        (lambda a=1: showing.name is not a and a, ("local", "a")),
+        (lambda a=1, b=2: a is b or b is showing.name, ("local", "b")),
+        (lambda: other is showing.name, ("global", "other")),
+        (lambda: [other][0] is showing.name, ("kept", "")),
+        (lambda: list(map(Showing.name.__get__, [showing])), None),
+    ],
+)
+def test_how_a_name_of_a_module_is_read(read, how):
+    for _ in range(3):  # CPython takes shorter ways when it has seen code often
+        read()
+        assert Showing.seen == how
 
 
 def by_alias(x):
