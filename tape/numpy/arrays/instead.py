@@ -47,8 +47,11 @@ INSTEAD = {
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
     "for anything else, compute with A.toarray().",
     "scipy.signal": "convolve, fftconvolve, correlate, convolve2d and correlate2d record, and the functions of np.fft; "
-    "a recursive filter is a loop.",
-    "scipy.fft": "The functions of np.fft record.",
+    "of one array of floats lfilter, sosfilt, filtfilt, sosfiltfilt, savgol_filter, detrend, hilbert, resample "
+    "and decimate, of at most 4096 numbers along the axis.  A recursive filter with recorded coefficients is a loop.",
+    "scipy.ndimage": "gaussian_filter1d, uniform_filter1d, convolve1d, correlate1d and spline_filter1d record, along "
+    "one axis after the other; of scipy.signal convolve2d.",
+    "scipy.fft": "The functions of np.fft record, and dct, idct, dst and idst.",
     **dict.fromkeys(
         ("choice()", "permutation()", "permuted()", "shuffle()"),
         "Draw places, and read there: x[rng.choice(len(x))], x[rng.permutation(len(x))].",

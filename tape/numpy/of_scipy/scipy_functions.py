@@ -32,7 +32,7 @@ from ..arrays.unwrapping import bare, holds_face
 from ..constructors import as_array, gathered
 from .distributions import chosen_by_lanes, of_stats
 from .scipy_linalg import LINALG
-from .scipy_signal import SIGNAL
+from .scipy_signal import ALONG_AN_AXIS, SIGNAL, along_an_axis
 
 Making = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes what stands for a function of SciPy's out of the function."""
@@ -335,6 +335,8 @@ def _calling(room: str, name: str) -> Making:
 
 
 ROOMS["scipy.integrate"] |= {name: _calling("differential_equations", name) for name in ("odeint", "solve_ivp")}
+for _room, _names in ALONG_AN_AXIS.items():
+    ROOMS.setdefault(_room, {}).update(dict.fromkeys(_names, along_an_axis))
 ROOMS["scipy.integrate"]["quad"] = _calling("roots_and_integrals", "quad")
 ROOMS["scipy.optimize"] = {
     **dict.fromkeys(

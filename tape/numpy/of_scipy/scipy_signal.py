@@ -1,12 +1,16 @@
-"""The convolutions of `scipy.signal` on recorded arrays, which may have several axes."""
+"""The convolutions of `scipy.signal` on recorded arrays, of several axes, and functions that are linear along one."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..arrays.face_base import numpy
+from ..arrays.unwrapping import holds_face
 from ..constructors import CONSTRUCTORS, as_array
 
 FEW = 256
@@ -92,6 +96,55 @@ def _correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill",
     if mode == "valid" and not _is_inside(as_array(in2), as_array(in1)):
         return NotImplemented
     return _on_planes(as_array(in1), _reversed(in2), mode, boundary, fillvalue, 1)
+
+
+LARGEST = 4096
+"""Numbers along an axis up to which a linear function is multiplied by as a matrix."""
+
+
+def along_an_axis(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of SciPy's that is linear along one axis of a recorded array, with all else plain: as a matrix.
+
+    What SciPy gives of the unit matrix is the matrix, and what it gives of zeros stands beside that.
+    """
+    signature = inspect.signature(original)
+    name = next(name for name in ("x", "data", "input") if name in signature.parameters)
+
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            return original(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        x = as_array(given[name])
+        axis: Any = given.get("axis")
+        others = [value for key, value in given.items() if key != name]
+        fits = type(axis) is int and -x.ndim <= axis < x.ndim and x.dtype.kind == "f" and 0 < x.shape[axis] <= LARGEST
+        is_usual = fits and given.get("zi") is None and given.get("output") is None
+        if not is_usual or not holds_face([x]) or holds_face(others):
+            return original(*args, **kwargs)
+        n = x.shape[axis]
+        given |= {name: np.eye(n, n + 1, dtype=x.dtype), "axis": 0}  # the last column is zeros
+        found = original(*bound.args, **bound.kwargs)
+        if type(found) is not np.ndarray:
+            return original(*args, **kwargs)
+        beside = found[:, n]
+        z = numpy.moveaxis(x, axis, -1) @ (found[:, :n] - beside[:, None]).T
+        return np.moveaxis(z + beside if np.any(beside) else z, -1, axis)
+
+    return call
+
+
+ALONG_AN_AXIS = {
+    "scipy.signal": (
+        "lfilter", "sosfilt", "filtfilt", "sosfiltfilt", "savgol_filter", "detrend", "hilbert", "resample", "decimate",
+    ),
+    "scipy.ndimage": ("gaussian_filter1d", "uniform_filter1d", "convolve1d", "correlate1d", "spline_filter1d"),
+    "scipy.fft": ("dct", "idct", "dst", "idst"),
+}  # fmt: skip
+"""Functions that are linear in one array, along one axis."""
 
 
 SIGNAL: dict[str, Callable[..., Any]] = {
