@@ -52,11 +52,12 @@ SPELLINGS = {
 FIRST, SECOND = ("input", "self", "x", "a", "A"), ("other", "y", "b", "B", "exponent", "vec", "mat2", "vec2")
 INTERNAL = frozenset({
     "output", "custom", "replay", "chain_mul", "clamp_to_arrays", "copy_over", "exact_dot", "exact_sum",
-    "fmax_of_arrays", "fmin_of_arrays",
+    "fmax_of_arrays", "fmin_of_arrays", "function_of_matrix",
     "general_power", "in_order", "largest_number", "min_and_max", "multiple", "numpy_nextafter", "numpy_spacing",
     "partitioned", "power_of_number", "put_view", "row_dot", "scatter_extreme", "slide", "smallest_number",
-    "sparse_product",
-    "sparse_solve", "sum_to", "uncorrected_gammaln", "uncorrected_log_ndtr", "uncorrected_ndtr", "uncorrected_psi",
+    "solve_banded", "sparse_product",
+    "sparse_solve", "sum_to", "sylvester",
+    "uncorrected_gammaln", "uncorrected_log_ndtr", "uncorrected_ndtr", "uncorrected_psi",
     "within", "zero",
 })  # fmt: skip
 TRANSFORMS, SCIPYS = "fft_", "special_"
