@@ -21,10 +21,11 @@ RNG = np.random.default_rng(7)
 MAY_STOP = frozenset(
     """
     all any anywhere array_equiv cofactor contract cummax cummin digitize eig elimination empty_like exact_dot
-    exact_sum exchanged exchanges frexp function_of_matrix isin logcumsumexp masked_choice masked_place matrix_exp median_all
-    median_along min_and_max mode nanmedian_all nanmedian_along numpy_i0 partitioned pinv pivot_order row_dot
-    scatter_extreme solve_banded sparse_product sparse_solve special_ai special_aip special_bi special_bip special_chi
-    special_ci special_fresnelc special_fresnels special_shi special_si std_mean sylvester var_mean vector_norm
+    exact_sum exchanged exchanges frexp function_of_matrix isin logcumsumexp masked_choice masked_place matrix_exp
+    median_all median_along min_and_max mode nanmedian_all nanmedian_along numpy_i0 partitioned pinv pivot_order
+    row_dot scatter_extreme solve_banded sparse_product sparse_solve special_ai special_aip special_bi special_bip
+    special_chi special_ci special_fresnelc special_fresnels special_shi special_si std_mean sylvester var_mean
+    vector_norm
     """.split()  # noqa: SIM905
 )
 """Those that NumPy or SciPy evaluates from Python for some operand."""
