@@ -345,8 +345,8 @@ def _orphan() -> WengertList | None:
 
     It goes on with its handles where it was, so that none is ever given twice.
     """
-    threads = set(map(id, LISTS.values()))
-    for orphan in _by_number.values():
+    threads = set(map(id, list(LISTS.values())))  # what is collected as garbage meanwhile may end a thread
+    for orphan in list(_by_number.values()):
         if id(orphan) not in threads:
             orphan.scan()
             if not orphan.rows and not orphan.busy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import sys
 import threading
 import weakref
@@ -15,7 +16,7 @@ from ops import REGISTRY
 from tape.autograd import grad
 from tape.base.row import XV
 from tape.recording import wengert
-from tape.recording.wengert import current
+from tape.recording.wengert import LISTS, current
 
 
 @pytest.fixture
@@ -81,6 +82,26 @@ def test_each_thread_has_its_own_list():
     other = in_thread(current)
     assert other is not mine
     assert other.number != mine.number
+
+
+def test_threads_may_end_while_a_list_is_started():
+    """Before CPython 3.12 garbage is collected wherever something is made, and what is collected may end a thread."""
+    others = itertools.count(-1, -1)
+
+    def ends_and_starts(phase, info):
+        LISTS[next(others)] = mine
+
+    mine, threshold = current(), gc.get_threshold()
+    gc.callbacks.append(ends_and_starts)
+    try:
+        for first in range(1, 60):
+            gc.set_threshold(first)
+            assert in_thread(current) is not mine
+    finally:
+        gc.callbacks.remove(ends_and_starts)
+        gc.set_threshold(*threshold)
+        for known in [known for known in list(LISTS) if known < 0]:
+            del LISTS[known]
 
 
 def test_shared_leaves_add_up(eager_switching):
