@@ -13,7 +13,8 @@ import ops
 
 from ..base.tensor import Tensor
 from ..func.functional_call import FunctionalCall, Tensors, detached, ones, tuple_of
-from ..func.met_again import latest, look_for_kept
+from ..func.met_again import latest
+from ..func.owners import look_for_kept
 from ..func.seeds import blocks_along, no_block, rows_of
 from ..levels.direction import Direction, RecordedDirection, parts
 from ..numpy.inside import inputs_inside

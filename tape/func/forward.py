@@ -15,7 +15,8 @@ from ..recording.level import requires_grad
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import current
 from .inner import Argnums, fitting, inexact, movable, outputs_in, split_aux, with_respect_to
-from .met_again import latest, look_for_kept, sweeping, without_nobodys
+from .met_again import latest, sweeping
+from .owners import look_for_kept, without_nobodys
 from .reverse import Called, check_chunk_size, jacrev
 from .seeds import blocks_along
 

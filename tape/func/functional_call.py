@@ -18,7 +18,7 @@ from ..recording.recorder import wrap
 from ..recording.recording_modes import differentiating
 from ..recording.wengert import key
 from .inner import Inner
-from .met_again import look_for_kept
+from .owners import look_for_kept
 
 Tensors = Tensor | tuple[Tensor, ...]
 Found = list[Tensor | None]

@@ -42,18 +42,8 @@ from ..recording.level import (
 )
 from ..recording.recorder import wrap
 from ..recording.wengert import current, key
-from .met_again import (
-    OWNERS,
-    Owner,
-    gives,
-    is_nobodys,
-    is_over,
-    is_taken_here,
-    kept_of,
-    made_last,
-    owners_running,
-    sweeping,
-)
+from .met_again import gives, is_over, is_taken_here, kept_of, sweeping
+from .owners import OWNERS, Owner, is_nobodys, made_last, owners_running
 
 
 class Inner(Owner):

@@ -17,7 +17,7 @@ from ..recording.level import within
 from ..recording.recording_modes import differentiating, set_grad_enabled
 from ..recording.wengert import current
 from .inner import Argnums, Inner, fitting, inexact, outputs_in, split_aux, with_respect_to
-from .met_again import look_for_kept
+from .owners import look_for_kept
 from .seeds import no_block, rows_of
 
 

@@ -33,7 +33,7 @@ from .arrays.beside_tensors import (
     require_weak,
     with_weak_numbers,
 )  # fmt: skip
-from .arrays.by_numbers import is_of_objects, of_numbers, told_by_numpy
+from .arrays.by_numbers import of_numbers, told_by_numpy
 from .arrays.explaining import explained, have_numbers
 from .arrays.face import AnyNumber, Array, array, face, faces
 from .arrays.leaving import is_called_by_user, is_open
@@ -41,7 +41,7 @@ from .arrays.memory_order import settled
 from .arrays.outputs import ADDING_UP, fill, in_dtype, with_out_named, with_room_of
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import is_usual, require_alike, require_taken, tell_truths
-from .arrays.unwrapping import bare, bare_noting, has_tensor, in_lists
+from .arrays.unwrapping import bare, bare_noting, has_tensor, in_lists, is_of_objects
 from .as_numpy_takes import SPECTRA, TAKEN_OTHERWISE, promoted, tells_otherwise, with_one_triangle
 from .composed import COMPOSED
 from .constructors import as_array

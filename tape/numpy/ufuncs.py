@@ -21,7 +21,7 @@ from ..recording.numpy_bridge import NoRule, called as title, op_for
 from ..recording.recorder import require_without_rules
 from .array_writing import at
 from .arrays.beside_tensors import refuse, require_same_rules
-from .arrays.by_numbers import is_of_objects, of_numbers, told_by_numpy
+from .arrays.by_numbers import of_numbers, told_by_numpy
 from .arrays.casting import in_loop
 from .arrays.explaining import explained, have_numbers, tell_errors
 from .arrays.face import face, faces
@@ -30,7 +30,7 @@ from .arrays.float_parts import COMPOSED_UFUNCS
 from .arrays.outputs import check_together, fill, in_dtype, laid, store, with_room_of
 from .arrays.python_number import PythonNumber, as_numpy
 from .arrays.unusual_calls import require_alike, require_taken
-from .arrays.unwrapping import bare, has_tensor, tensor_of
+from .arrays.unwrapping import bare, has_tensor, is_of_objects, tensor_of
 from .as_numpy_takes import OTHER_WARNINGS
 from .constructors import as_array
 from .folding import accumulate, is_folded, reduce, reduceat

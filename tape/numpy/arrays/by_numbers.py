@@ -22,7 +22,7 @@ from .explaining import numbers_in, tell_errors
 from .face import faces
 from .face_base import FACES
 from .leaving import carries, refusal, still
-from .unwrapping import tensor_of
+from .unwrapping import is_of_objects, tensor_of
 
 
 def of_numbers(function: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
@@ -56,10 +56,6 @@ def _wrapped(result: Any) -> Any:
         made = [_wrapped(part) for part in result]
         return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
     return result
-
-
-def is_of_objects(x: Any) -> bool:
-    return type(x) is np.ndarray and x.dtype.hasobject
 
 
 def told_by_numpy(function: Any, args: Any, kwargs: Any, find: Callable[[], Any]) -> Any:

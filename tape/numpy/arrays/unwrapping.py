@@ -57,6 +57,10 @@ SEQUENCES = (list, tuple, deque)
 """What NumPy makes an array of by going through it."""
 
 
+def is_of_objects(x: Any) -> bool:
+    return type(x) is np.ndarray and x.dtype.hasobject
+
+
 def has_tensor(x: Any) -> bool:
     """Whether there is a tensor among the arguments, beside the faces: a mixture counts as tensors."""
     if type(x) in FACES:
