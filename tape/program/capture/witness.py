@@ -20,7 +20,7 @@ from typing import Any
 from ...base.location import locate
 from ...base.locks import new_lock
 from ..recorded.trace import Untraceable
-from ..world.looking import ENTERING, Import
+from ..world.reading import ENTERING, Import
 from ..world.surroundings import Surroundings, Unknown
 
 _monitoring: Any = getattr(sys, "monitoring", None)

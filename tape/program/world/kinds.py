@@ -138,7 +138,7 @@ def _ufunc(look: Any, thing: np.ufunc) -> Looked:
 def _codeless(look: Any, thing: Any) -> Looked:
     """A function, or an attribute of a class, that is written in C."""
     if any(thing is other for other in BY_NAME):
-        look.read_by_name(None)
+        look.sites.read_by_name(None)
     if thing in (repr, ascii, format):
         heed(look, "texts")
     look.equates = look.equates or thing.__name__ in EQUATING
@@ -171,7 +171,7 @@ def _partial(look: Any, thing: Any) -> Looked:
 
 def _class(look: Any, kind: type) -> Looked:
     if any(kind is other for other in BY_NAME):
-        look.read_by_name(None)
+        look.sites.read_by_name(None)
     if kind is str:
         heed(look, "texts")
     if kind is int:
@@ -198,7 +198,7 @@ def _class(look: Any, kind: type) -> Looked:
     space = look.around.space(mapping_of(kind), kind)
     look.around.facts.append(bases_fact(kind))
     if in_modules(kind.__module__, READS_ALL):
-        look.read_by_name(None, may_read_modules(kind))
+        look.sites.read_by_name(None, may_read_modules(kind))
     if is_trusted(kind.__module__) and is_genuine(kind):  # whose code is known
         look.known_class(kind)
     elif is_pythons(file_of(kind)) and is_genuine(kind):

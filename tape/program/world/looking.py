@@ -39,7 +39,7 @@ from .known import (
     named,
     reads_by_name,
 )  # fmt: skip
-from .reading import Load, codes_in, names_in, reads_of
+from .reading import ENTERING, Import, Load, Place, Sites, codes_in, names_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
 from .told import SETTERS, SPECIAL, heed, heed_special
 from .watched import Cell, Fact, Space, code_facts, is_special, keep_what_counts, name_facts, type_fact
@@ -50,9 +50,6 @@ BEYOND = ("base", "obj")
 """Attributes by which one gets from a view to what it is a view of."""
 TITLES = {"__annotations__", "__doc__", "__module__", "__name__", "__qualname__"}
 """What functions and classes say of themselves."""
-ENTERING = -1
-"""Stands for the beginning of a function, among offsets in its code."""
-Place = tuple[CodeType, int]
 Route = tuple[Place, ...] | str | None
 """How something is got at: at places in the code, as an attribute of a name, or always."""
 
@@ -72,9 +69,7 @@ class Look:
 
     Attributes:
         around: what was found to be watched.
-        by_name: whether attributes are read whose names the code does not tell.
-        everywhere: the places that read such; None if it is not known which do.
-        of_modules: those of them that may read such of modules too.
+        sites: where the code that was found reads attributes of anything.
         equates: whether it is asked if things are equal.
         beyond: whether arrays are made of the memory around others.
         reducers: functions that copy objects of a class, to be looked at where the class is met.
@@ -83,12 +78,10 @@ class Look:
     def __init__(self, around: Surroundings, constant: Iterable[Any] = ()):
         self.around = around
         around.names.update(NAMES)
-        self.by_name = self.equates = self.beyond = False
-        self.everywhere: list[Place] | None = []
-        self.of_modules: list[Place] | None = []
+        self.sites = Sites()
+        self.equates = self.beyond = False
         self._constant = {id(x): x for x in constant}
         around.may_draw = bool(self._constant)
-        self._sites: dict[str, list[Place]] = {}
         self._found: list[tuple[Unknown, Route]] = []
         self._libraries: list[ModuleType] = []
         self._modules: dict[int, type | None] = {}
@@ -113,11 +106,11 @@ class Look:
             self._look_into_open()
             around.apart = {key for key in self._seen if type(key) is int}
             if objects:
-                known = len(around.names), self.by_name
+                known = len(around.names), self.sites.by_name
                 for thing in objects:
                     self.look(thing, None)
                 self._look_into_open()
-                if known != (len(around.names), self.by_name):  # by which more of the others may be got at
+                if known != (len(around.names), self.sites.by_name):  # by which more of the others may be got at
                     around.apart = None
             self._look_at_titles()
             self._look_at_tensors()
@@ -126,32 +119,32 @@ class Look:
             self._found = [(Unknown(None, "more things than can be watched"), None)]
         around.seen = {key: held[0] for key, held in self._seen.items() if type(key) is int} | self._constant
         around.doubts = [Doubt(unknown, self._places(route)) for unknown, route in self._found]
-        if self.of_modules is None or self.of_modules:
-            around.doubts += [Doubt(Unknown(module), self.of_modules) for module in self._libraries]
+        if self.sites.of_modules is None or self.sites.of_modules:
+            around.doubts += [Doubt(Unknown(module), self.sites.of_modules) for module in self._libraries]
 
     def _look_into_open(self) -> None:
         """Look at the attributes that are read of anything, until there are no others."""
         state: Any = None
-        while state != (now := (len(self.around.names), len(self._seen), len(self._libraries), self.by_name)):
+        while state != (now := (len(self.around.names), len(self._seen), len(self._libraries), self.sites.by_name)):
             state = now
             for space in self._told if self.equates or "texts" in self.around.asked else ():
                 space.whole = True
             for space in list(self._open.values()):
-                space.whole = space.whole or self.by_name
+                space.whole = space.whole or self.sites.by_name
                 for name in list(space.relevant()):
                     self._attribute(space, name)
             for space in (*(self.around.space(vars(module)) for module in self._libraries), *self._own):
-                space.names.update(self._sites)
-                for name in self._sites.keys() & space.copy.keys():
+                space.names.update(self.sites.named)
+                for name in self.sites.named.keys() & space.copy.keys():
                     self._attribute(space, name)
             for kind in [k for k, r in self.reducers.items() if id(k) in self._seen or not is_of_one_package(k, r)]:
                 self.look(self.reducers.pop(kind), None)
-            if self.by_name or self.beyond or not self._sites.keys().isdisjoint(BEYOND):
+            if self.sites.by_name or self.beyond or not self.sites.named.keys().isdisjoint(BEYOND):
                 self._look_beyond()
 
     def _look_at_tensors(self) -> None:
         """Whether gradients flow to the tensors that were found, if that is asked for."""
-        if "requires_grad" in self._sites:
+        if "requires_grad" in self.sites.named:
             tensors = self.around.tensors
             self.around.facts += [Fact(partial(getattr, x, "requires_grad")) for x in tensors]
 
@@ -165,7 +158,7 @@ class Look:
 
     def _look_at_titles(self) -> None:
         """What functions and classes are called, if that is asked for."""
-        names = TITLES if self.by_name else TITLES & self._sites.keys()
+        names = TITLES if self.sites.by_name else TITLES & self.sites.named.keys()
         names |= {"__name__", "__qualname__"} if "texts" in self.around.asked else set()
         if not names:
             return
@@ -177,7 +170,7 @@ class Look:
         for space in owned:
             space.names |= names | ({"__annotate_func__"} if "__annotations__" in names else set())  # CPython 3.14's
             values += [space.copy[name] for name in names & space.copy.keys()]
-            if "__annotations__" in self._sites:  # a class that has none keeps an empty dict from then on
+            if "__annotations__" in self.sites.named:  # a class that has none keeps an empty dict from then on
                 values.append(getattr(space.owner, "__annotations__", None))
         for value in values:
             self.look(value, None if type(value) is dict else "__name__")
@@ -191,10 +184,10 @@ class Look:
         """The places in the code that read what is got at on a route."""
         if not isinstance(route, str):
             return route
-        if self.everywhere is None:
-            return None
-        special = [(code, ENTERING) for code in self._codes.values()] if is_special(route) else []
-        return [*self._sites.get(route, ()), *self.everywhere, *special]
+        places = self.sites.places_of(route)
+        if places is None or not is_special(route):
+            return places
+        return [*places, *[(code, ENTERING) for code in self._codes.values()]]
 
     def look(self, thing: Any, route: Route, text: str = "") -> None:
         """Watch something that is got at on a route, where it is called something."""
@@ -256,14 +249,6 @@ class Look:
         """Some attributes of something are unknown."""
         self._found += [(Unknown(thing, f"{named(thing)}.{name}"), name) for name in names]
 
-    def read_by_name(self, places: Iterable[Place] | None, of_modules: bool = True) -> None:
-        """Attributes of anything, or of all but modules, are read at some places, or it is not known where."""
-        self.by_name = True
-        found = None if places is None else list(places)
-        self.everywhere = _together(self.everywhere, found)
-        if of_modules:
-            self.of_modules = _together(self.of_modules, found)
-
     def doubt(self, text: str) -> None:
         """Something that is always read is unknown."""
         self._found.append((Unknown(None, text), None))
@@ -297,7 +282,7 @@ class Look:
             if home == "copy":
                 heed(self, "copies")
             if in_modules(home, READS_ALL):
-                self.read_by_name(None, may_read_modules(function))
+                self.sites.read_by_name(None, may_read_modules(function))
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))
             if not is_own and is_trusted(home):
                 self.known_code(function)
@@ -344,8 +329,7 @@ class Look:
         reads = reads_of(code)
         if id(code) not in self._codes:
             self._codes[id(code)] = code
-            for name, offsets in reads.attributes.items():
-                self._sites.setdefault(name, []).extend((code, offset) for offset in offsets)
+            self.sites.add({name: [(code, offset) for offset in offsets] for name, offsets in reads.attributes.items()})
             self.around.names.update(reads.attributes)
             self.around.compares = self.around.compares or reads.compares
             self.equates = self.equates or reads.equates
@@ -354,7 +338,7 @@ class Look:
             if not CODING.isdisjoint(reads.attributes):
                 heed(self, "codes")
             if reads.any:
-                self.read_by_name((code, offset) for offset in reads.any)
+                self.sites.read_by_name((code, offset) for offset in reads.any)
             self._found += [(Unknown(name, f"the attribute {name}"), ((code, at),)) for at, name in reads.inner]
         for how, name, path in reads.recognised:
             if how == "enclosed" and name not in enclosed:  # a variable of its own
@@ -413,10 +397,9 @@ class Look:
             path.append(name)
         if reads_by_name(value):
             if load.texts is None:
-                self.read_by_name(places)
-            for text in load.texts or ():
-                self.around.names.add(text)
-                self._sites.setdefault(text, []).extend(places)
+                self.sites.read_by_name(places)
+            self.around.names.update(load.texts or ())
+            self.sites.add(dict.fromkeys(load.texts or (), places))
             if is_known(value):
                 return
         self.look(value, places, ".".join(path))
@@ -444,10 +427,6 @@ class Look:
         return None
 
 
-def _together(some: list[Place] | None, others: list[Place] | None) -> list[Place] | None:
-    return None if some is None or others is None else [*some, *others]
-
-
 def surroundings(
     function: Callable[..., Any], objects: Iterable[Any] = (), constant: Iterable[Any] = ()
 ) -> Surroundings:
@@ -470,7 +449,3 @@ def may_be_given(thing: Any, path: Iterable[str]) -> bool:
             return True
         thing = vars(thing).get(name, MISSING)
     return isinstance(thing, (Tensor, np.ndarray, np.generic, float, complex, list, dict, tuple))
-
-
-class Import(str):
-    """The name of a module that would be imported."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import CodeType
 from typing import NamedTuple
@@ -37,6 +37,16 @@ UNKNOWN -= {*GLOBAL, *ENCLOSED, *NAMED, "IMPORT_NAME", "LOAD_CLOSURE", "LOAD_ZER
 UNKNOWN -= {"STORE_NAME", "DELETE_NAME", "MAKE_CELL", "STORE_DEREF", "DELETE_DEREF"}
 """Instructions of this Python that have a name, and that are not known here: they may read it in any way."""
 BETWEEN = ("CACHE", "NOP", "PRECALL", "PUSH_NULL", "KW_NAMES", "COPY_FREE_VARS", "RESUME", "EXTENDED_ARG")
+
+
+ENTERING = -1
+"""Stands for the beginning of a function, among offsets in its code."""
+Place = tuple[CodeType, int]
+"""A place in code: an offset there."""
+
+
+class Import(str):
+    """The name of a module that would be imported."""
 
 
 class Load(NamedTuple):
@@ -155,6 +165,44 @@ def asks_equality(steps: list[Step], k: int) -> bool:
     if op in ("COMPARE_OP", "CONTAINS_OP") and not {"<", ">"}.intersection(str(argument)):
         return not k or steps[k - 1].op not in ("LOAD_CONST", "LOAD_SMALL_INT")
     return op in NAMED and argument in EQUATING
+
+
+class Sites:
+    """Where code reads attributes, of anything that has them.
+
+    Attributes:
+        named: by name, the places that read what has it.
+        by_name: whether attributes are read whose names the code does not tell.
+        everywhere: the places that read such; None if it is not known which do.
+        of_modules: those of them that may read such of modules too.
+    """
+
+    def __init__(self) -> None:
+        self.named: dict[str, list[Place]] = {}
+        self.by_name = False
+        self.everywhere: list[Place] | None = []
+        self.of_modules: list[Place] | None = []
+
+    def add(self, reads: Mapping[str, Iterable[Place]]) -> None:
+        """Note by name which places read what has it."""
+        for name, places in reads.items():
+            self.named.setdefault(name, []).extend(places)
+
+    def read_by_name(self, places: Iterable[Place] | None, of_modules: bool = True) -> None:
+        """Attributes of anything, or of all but modules, are read at some places, or it is not known where."""
+        self.by_name = True
+        found = None if places is None else list(places)
+        self.everywhere = _together(self.everywhere, found)
+        if of_modules:
+            self.of_modules = _together(self.of_modules, found)
+
+    def places_of(self, name: str) -> list[Place] | None:
+        """The places that read, or may read, what has a name; None if it is not known which do."""
+        return _together(self.named.get(name, []), self.everywhere)
+
+
+def _together(some: list[Place] | None, others: list[Place] | None) -> list[Place] | None:
+    return None if some is None or others is None else [*some, *others]
 
 
 def makes_text(step: Step) -> bool:

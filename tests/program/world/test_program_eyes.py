@@ -14,7 +14,7 @@ from tape.program.capture import witness as room
 from tape.program.capture.witness import eyes
 from tape.program.recorded.trace import Untraceable
 from tape.program.world import reading
-from tape.program.world.looking import ENTERING
+from tape.program.world.reading import ENTERING
 
 TEXT = "def f(x):\n    y = [x + k for k in range(1)]\n    return y * 2\n"
 monitored = pytest.mark.skipif(sys.version_info < (3, 12), reason="CPython 3.11 has no monitoring")
