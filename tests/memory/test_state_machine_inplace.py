@@ -52,6 +52,7 @@ class InPlacePrograms(Programs):
     def __init__(self):
         super().__init__()
         self.saved: dict[int, list[tuple[Seen, int]]] = {}
+        self.barred: set[int] = set()
         self.nodes: list[naive.Node] = []
 
     def leaf(self, seed, shape, requires, dtype):
@@ -185,6 +186,8 @@ class InPlacePrograms(Programs):
         for v in self.pairs:
             if v.base is b and v is not b:
                 self.move(v, naive.through(v.look(b.node.value), b.node, v.look))
+                if v.part:
+                    self.barred.add(id(v.node))
 
     def move(self, p, node):
         self.nodes.append(node)
@@ -199,8 +202,10 @@ class InPlacePrograms(Programs):
             assert p.part or p.tensor._version == p.base.changes
 
     def is_stale(self, nodes, wanted):
-        """Whether something that a rule may have saved was changed since."""
+        """Whether something that a rule may have saved was changed since, or what one of several views looks at."""
         for node in naive.leading(nodes, wanted):
+            if id(node) in self.barred:
+                return True
             if any(e.saves for e in node.edges) and any(b.changes != n for b, n in self.saved.get(id(node), ())):
                 return True
         return False
@@ -213,6 +218,7 @@ class InPlacePrograms(Programs):
 
     def teardown(self):
         self.saved.clear()
+        self.barred.clear()
         self.nodes.clear()
         super().teardown()
 
