@@ -28,8 +28,7 @@ from .arrays.face import Array, Number, array, face, faces
 from .arrays.leaving import recording, told
 from .arrays.python_number import PythonNumber, python_number
 from .arrays.unwrapping import bare, has_tensor
-from .names.taken import LENT
-from .opening import IDLE, given, opened, returned
+from .opening import IDLE, opened
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -163,12 +162,8 @@ class Inside:
         own = self._in_turn() if self.arrays else _own
         new_args, new_kwargs = transform(own, args), transform(own, kwargs)
         callers = tuple([x for x in leaves_of([args, kwargs]) if not issubclass(type(x), IDLE)])
-        with opened(self.function, callers) as function, running(recorded=False), told():
-            if callers:
-                new_args, new_kwargs = transform(given, new_args), transform(given, new_kwargs)
-            result = function(*new_args, **new_kwargs)
-            if LENT:
-                result = returned(result)
+        with opened(self.function, callers) as doors, running(recorded=False), told():
+            result = doors.call(new_args, new_kwargs)
         if self.gives_arrays:
             refuse("a function of arrays gives tensors", [x for x in leaves_of(result) if isinstance(x, Tensor)])
         if type(result) is Number:

@@ -85,8 +85,7 @@ class opened(_Use):
     def __init__(self, function: Callable[..., Any], arguments: Any = ()):
         self.function, self.arguments = function, arguments
 
-    def __enter__(self) -> Callable[..., Any]:
-        """What is to be called: the function, or what stands for it if it is one of NumPy's or SciPy's itself."""
+    def __enter__(self) -> opened:
         ident = get_ident()
         listen()
         with _lock:
@@ -112,8 +111,21 @@ class opened(_Use):
         except BaseException:
             self.__exit__()
             raise
-        inside: Callable[..., Any] | None = replaced(self.function, insides(rooms), Lending(by_identity(rooms)))
-        return self.function if inside is None else inside
+        return self
+
+    def call(self, args: Any, kwargs: Any) -> Any:
+        """What the function gives, with doors for the functions of NumPy's or SciPy's that it and its arguments are."""
+        rooms = standing()
+        lending = Lending(by_identity(rooms))
+        inside = replaced(self.function, insides(rooms), lending)
+        function = self.function if inside is None else inside
+        if self.arguments:
+            args, kwargs = transform(lending.given, args), transform(lending.given, kwargs)
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            del inside, function, args, kwargs  # a door that nobody else has is not one that outlives the recording
+        return returned(result) if LENT else result
 
     def _close(self) -> None:
         ident = self.ident
@@ -141,15 +153,14 @@ class Lending:
         door = self.doors.get(known)
         return None if door is None else lent(door)
 
+    def given(self, thing: Any) -> Any:
+        """An argument, with doors for the functions of NumPy's or SciPy's that it is made of."""
+        door = replaced(thing, self)
+        return thing if door is None else door
+
 
 IDLE = Tensor, Face, np.ndarray, np.generic, float, int, complex, str, bytes, type(None)
 """The kinds of arguments that call nothing."""
-
-
-def given(thing: Any) -> Any:
-    """An argument, with doors for the functions of NumPy's or SciPy's that it is made of."""
-    door = replaced(thing, Lending(by_identity(standing())))
-    return thing if door is None else door
 
 
 def returned(tree: Any) -> Any:
@@ -164,8 +175,7 @@ def take_back() -> None:
     with _lock:
         kept = [] if _stand else [weakref.ref(LENT.pop(known)) for known in list(LENT)]
     kept = [found for found in kept if found() is not None]
-    if kept:
-        opened_room("tape.numpy.names.outlived").restore(kept)
+    if kept and opened_room("tape.numpy.names.outlived").restore(kept):
         _known.clear()  # there are places now that were not there when places were looked for
 
 

@@ -31,8 +31,11 @@ READING = "float", "complex"
 OURS = "tape", "ops"
 
 COMPUTING = frozenset({"numpy", "scipy", "numba", "pandas"})
-LIBRARIES = COMPUTING | {*OURS} | sys.stdlib_module_names
-"""The packages whose code is nobody's own program: a constructor called there gives a plain array."""
+LIBRARIES = COMPUTING | {*OURS, "_pytest"} | sys.stdlib_module_names
+"""The packages whose code is nobody's own program: a constructor called there gives a plain array.
+
+Assertions in a test name what pytest tells of them with, which leads to all tests there are.
+"""
 
 
 def is_library(module: Any, file: str) -> bool:

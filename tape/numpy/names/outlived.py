@@ -10,14 +10,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import sys
 import weakref
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from types import CellType, FrameType, FunctionType, MemberDescriptorType, MethodType
 from typing import Any
 
-from ...base.untraced import thaw
+from ...base.untraced import COUNTS, UNCOUNTED, thaw
 
 DEPTH = 5
 """How many things that cannot be changed, one in the other, are made anew: a door in a tuple in a partial …"""
@@ -34,18 +35,22 @@ Others = dict[int, Any]
 """By identity of a thing, what is to stand in its place."""
 
 
-def restore(kept: list[weakref.ref[Any]]) -> None:
-    """Put the functions that doors stand for wherever these are still kept."""
+def restore(kept: list[weakref.ref[Any]]) -> bool:
+    """Put the functions that doors stand for wherever these are still kept; whether there was any such place."""
     global _spent
     begun = perf_counter()
-    if _spent > ALLOWANCE + SHARE * (begun - _begun):
-        _left.extend(kept)
-        return
-    gc.collect(1)  # circles, such as a class that the function has made, which are gone in a moment
-    sought = [door for found in (*kept, *_left) if (door := found()) is not None]
-    _left.clear()
-    others = {id(door): door.__wrapped__ for door in sought}
+    sought = _outlived(kept)
+    if sought and _spent > ALLOWANCE + SHARE * (begun - _begun):
+        _left.extend(map(weakref.ref, sought))
+        return False
     if sought:
+        sought.clear()
+        gc.collect(1)  # circles, such as a class that the function has made, which are gone in a moment
+        sought = _outlived((*kept, *_left))
+        _left.clear()
+    others = {id(door): door.__wrapped__ for door in sought}
+    any_kept = bool(sought)
+    if any_kept:
         thaw()
     for _ in range(DEPTH):
         if not sought:
@@ -59,6 +64,23 @@ def restore(kept: list[weakref.ref[Any]]) -> None:
         sought = [holder for holder in holders if id(holder) in others]
         del holders
     _spent += perf_counter() - begun
+    return any_kept
+
+
+def _outlived(kept: Sequence[weakref.ref[Any]]) -> list[Any]:
+    """The doors that there still are and not only because an error on its way has frames with them."""
+    doors = [found() for found in kept]
+    doors = [door for door in doors if door is not None]
+    raised = sys.exc_info()[1]
+    if not doors or raised is None or not COUNTS:
+        return doors
+    in_frames = Counter[int]()
+    traceback = raised.__traceback__
+    while traceback is not None:
+        in_frames.update(map(id, gc.get_referents(traceback.tb_frame)))
+        traceback = traceback.tb_next
+    own = range(len(doors))
+    return [doors[k] for k in own if sys.getrefcount(doors[k]) - UNCOUNTED > 1 + in_frames[id(doors[k])]]
 
 
 def _exchange(holder: Any, others: Others) -> Any:
@@ -130,6 +152,11 @@ def _in_partial(holder: Any, others: Others) -> None:
         functools.partial.__setstate__(holder, (*parts, vars(holder)))  # type: ignore[attr-defined]
 
 
+def _in_error(holder: BaseException, others: Others) -> None:
+    holder.args = others.get(id(holder.args), holder.args)
+    _in_dict(vars(holder), others)
+
+
 def _of_tuple(holder: tuple[Any, ...], others: Others) -> Any:
     return tuple.__new__(type(holder), [others.get(id(x), x) for x in holder])
 
@@ -148,7 +175,7 @@ def _of_static(holder: Any, others: Others) -> Any:
 
 _WAYS: dict[type, Callable[[Any, Others], Any]] = {
     dict: _in_dict, list: _in_list, deque: _in_list, set: _in_set, CellType: _in_cell, FunctionType: _in_function,
-    functools.partial: _in_partial, tuple: _of_tuple, frozenset: _of_set, MethodType: _of_method,
-    staticmethod: _of_static, classmethod: _of_static,
+    functools.partial: _in_partial, BaseException: _in_error, tuple: _of_tuple, frozenset: _of_set,
+    MethodType: _of_method, staticmethod: _of_static, classmethod: _of_static,
 }  # fmt: skip
 """By kind of what holds something, how that is exchanged there."""

@@ -12,15 +12,14 @@ import numpy as np
 
 from ...base.errors import not_noted
 from ...base.tensor import Face, Tensor
-from ...base.tree import leaves_of, structure_of, transform, tuples_again
+from ...base.tree import leaves_of, structure_of, tuples_again
 from ...base.untraced import seldom
 from ...numpy.arrays.beside_tensors import running
 from ...numpy.arrays.face import Array, array
 from ...numpy.arrays.leaving import told
 from ...numpy.arrays.python_number import python_number
 from ...numpy.arrays.unwrapping import bare
-from ...numpy.names.taken import LENT
-from ...numpy.opening import IDLE, given as as_given, opened, returned as as_returned
+from ...numpy.opening import IDLE, opened
 from ...recording.level import as_before, live, recording_on
 from ..recorded.listing import Listing, listing_of
 from ..recorded.outside import stand_in, standing
@@ -171,21 +170,18 @@ def _record_once(
         try:
             switched = trace.wengert.switched
             with trace.recording(), standing(around.tensors, trace), recording_on(records):
-                with ExitStack() as doors:
-                    doors.enter_context(told())
+                with ExitStack() as meanwhile:
+                    meanwhile.enter_context(told())
+                    doors = None
                     if are_arrays:
                         callers = tuple([x for x in given_leaves if not issubclass(type(x), IDLE)])
-                        function = doors.enter_context(opened(function, callers))
-                        if callers:
-                            args, kwargs = transform(as_given, args), transform(as_given, kwargs)
-                        doors.enter_context(running(not any(isinstance(x, Face) for x in given), trace.tensors))
+                        doors = meanwhile.enter_context(opened(function, callers))
+                        meanwhile.enter_context(running(not any(isinstance(x, Face) for x in given), trace.tensors))
                     elif around.reads("type"):
-                        doors.enter_context(types_told(around))
-                    doors.enter_context(witness.watching())
-                    doors.enter_context(repeating_none())
-                    tree = function(*args, **kwargs)
-                    if LENT:
-                        tree = as_returned(tree)
+                        meanwhile.enter_context(types_told(around))
+                    meanwhile.enter_context(witness.watching())
+                    meanwhile.enter_context(repeating_none())
+                    tree = function(*args, **kwargs) if doors is None else doors.call(args, kwargs)
                 structure, returned = structure_of(tree), leaves_of(tree)
                 leaves = [stand_in(live(bare(x)), trace) for x in returned]
             leaves = [constant_array(z, x) if isinstance(x, Face) else z for x, z in zip(returned, leaves)]

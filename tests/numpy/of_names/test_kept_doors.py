@@ -303,3 +303,38 @@ def test_nothing_is_sought_where_nothing_is_kept(monkeypatch):
     monkeypatch.setattr(gc, "get_referrers", refuse)
     for transformed in both(f):
         transformed(X)
+
+
+def raising(x):
+    make = np.zeros
+    raise LookupError(make)
+
+
+def from_below(x, of=np.zeros):
+    make = of
+    if make(1).sum() == 0:
+        raise ZeroDivisionError
+    return x.sum()
+
+
+@pytest.mark.parametrize("transformed", [tape.func.grad, lambda f: tape.compile(tape.func.grad(f))])
+def test_nothing_is_sought_that_arguments_were_given_or_frames_of_an_error_hold(transformed, monkeypatch):
+    def called(x, function, *, mean):
+        return function(x) + mean(x, axis=0)
+
+    def refuse(*things):
+        raise AssertionError(things)
+
+    monkeypatch.setattr(gc, "get_referrers", refuse)
+    for function in (called, functools.partial(called, mean=np.mean)):
+        options = {} if function is not called else {"mean": np.mean}
+        assert_allclose(transformed(function)(X, np.sum, **options), np.full(3, 1 + 1 / 3))
+    if names.outlived.COUNTS:
+        with pytest.raises(ZeroDivisionError):
+            transformed(from_below)(X, np.zeros)
+
+
+def test_what_an_error_has_kept_is_the_function_itself_afterwards():
+    with pytest.raises(LookupError) as raised:
+        tape.func.grad(raising)(X)
+    assert raised.value.args[0] is np.zeros
