@@ -139,7 +139,7 @@ def test_interrupted_at_every_moment(program, act, monkeypatch):
     n = len(current())
     moment = 1
     while came(Interrupt(moment), program, act):
-        moment += 1
+        moment += 1 + moment // 20
         as_before(program, expected)
     assert moment > 10
     del x

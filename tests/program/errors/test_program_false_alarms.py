@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from common.covering import covering
 
 import tape
 from ops import REGISTRY
@@ -62,9 +63,7 @@ TRANSFORMS = {"f": lambda f: f, "value and grad": lambda f: tape.func.grad_and_v
 
 
 @pytest.mark.filterwarnings("ignore:tape.compile runs")
-@pytest.mark.parametrize("falls", [10, 700])
-@pytest.mark.parametrize("transform", TRANSFORMS)
-@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize(("name", "transform", "falls"), covering(BESIDE, TRANSFORMS, (10, 700)))
 def test_a_true_one_after_many_false_ones(name, transform, falls):
     f, number = BESIDE[name]
     function = TRANSFORMS[transform](f)
