@@ -31,6 +31,7 @@ from ..arrays.leaving import carries, refusal
 from ..arrays.unwrapping import bare, holds_face
 from ..constructors import as_array, gathered
 from .distributions import chosen_by_lanes, of_stats
+from .scipy_interpolate import INTERPOLATE, of_interpolate
 from .scipy_linalg import LINALG
 from .scipy_signal import ALONG_AN_AXIS, SIGNAL, along_an_axis
 
@@ -346,6 +347,7 @@ ROOMS["scipy.optimize"] = {
     **dict.fromkeys(("minimize", "minimize_scalar"), _calling("roots_and_integrals", "minimum")),
     "fixed_point": _calling("roots_and_integrals", "fixed_point"),
 }
+ROOMS["scipy.interpolate"] = INTERPOLATE
 ROOMS["scipy._lib.array_api_extra"] = {"apply_where": chosen_by_lanes}
 ROOMS["json"] = {"loads": _reading, "load": _reading}
 ROOMS["ast"] = {"literal_eval": _reading, "parse": _reading_tree}
@@ -403,7 +405,7 @@ def _of_sparse_matrices(module: Any) -> Iterator[tuple[type, str, Making]]:
 
 
 METHODS: dict[str, Callable[[Any], Iterator[tuple[type, str, Making]]]] = {
-    "scipy.sparse": _of_sparse_matrices, "scipy.stats": of_stats,
+    "scipy.sparse": _of_sparse_matrices, "scipy.stats": of_stats, "scipy.interpolate": of_interpolate,
     "json": lambda module: iter([(module.JSONDecoder, name, _reading_method) for name in ("decode", "raw_decode")]),
     "configparser": lambda module: iter([(module.RawConfigParser, "getfloat", _reading_method)]),
 }  # fmt: skip

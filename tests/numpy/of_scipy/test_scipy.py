@@ -168,7 +168,7 @@ REFUSED = {
     "scipy.linalg.eigh": lambda x: linalg.eigh(np.diag(x))[1].sum(),
     "scipy.stats.rv_continuous.ppf": lambda x: scipy.stats.norm.ppf(2.0 * x).sum(),
     "scipy.integrate.quad_vec": lambda x: scipy.integrate.quad_vec(lambda t: np.sin(t * x), 0, 1)[0].sum(),
-    "scipy.interpolate.CubicSpline": lambda x: scipy.interpolate.CubicSpline([0.0, 1, 2], x)(0.5),
+    "scipy.interpolate.PPoly.roots": lambda x: scipy.interpolate.CubicSpline([0.0, 1, 2], x[:3]).roots().sum(),
     "scipy.integrate.simpson": lambda x: scipy.integrate.simpson(x[:2], dx=0.1),
     "scipy.optimize.curve_fit": lambda x: scipy.optimize.curve_fit(lambda t, a: a * t, X, x)[0][0],
     "scipy.optimize.nnls": lambda x: scipy.optimize.nnls(spread(X), x)[0].sum(),
