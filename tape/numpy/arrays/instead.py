@@ -51,8 +51,11 @@ INSTEAD = {
     "scipy.signal": "convolve, fftconvolve, correlate, convolve2d and correlate2d record, and the functions of np.fft; "
     "of one array of floats lfilter, sosfilt, filtfilt, sosfiltfilt, savgol_filter, detrend, hilbert, resample "
     "and decimate, of at most 4096 numbers along the axis.  A recursive filter with recorded coefficients is a loop.",
-    "scipy.ndimage": "gaussian_filter1d, uniform_filter1d, convolve1d, correlate1d and spline_filter1d record, along "
-    "one axis after the other; of scipy.signal convolve2d.",
+    "scipy.ndimage": "Of arrays of floats record, without output=, convolve, correlate, gaussian_filter, "
+    "uniform_filter, sobel, prewitt, laplace, gaussian_laplace, gaussian_gradient_magnitude, maximum_filter, "
+    "minimum_filter, median_filter and those along one axis; map_coordinates, shift, zoom, affine_transform, rotate "
+    "(by a recorded angle with reshape=False) and spline_filter.  Other windows are those of "
+    "np.lib.stride_tricks.sliding_window_view.",
     "scipy.fft": "The functions of np.fft record, and dct, idct, dst and idst.",
     **dict.fromkeys(
         ("choice()", "permutation()", "permuted()", "shuffle()"),

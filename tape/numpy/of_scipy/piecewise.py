@@ -90,22 +90,36 @@ def between(value: Any, whole: Any, ends: tuple[Any, Any], first: Any, last: Any
 
 
 def basis(t: Any, k: int, at: Any) -> tuple[Any, Any]:
-    """The k + 1 splines of degree k that are not 0 at each place: which is the first, and their values behind.
+    """Which k + 1 splines of degree k are not 0 at each place, and their values; both have one axis more.
 
-    By Cox's and de Boor's recurrence; beyond the ends those of the first and the last piece go on.
+    Beyond the ends those of the first and the last piece go on.
     """
     place = np.clip(np.searchsorted(t, at, "right") - 1, k, len(t) - k - 2)
     right = [taken(t, place + j) - at for j in range(1, k + 1)]
     left = [at - taken(t, place + 1 - j) for j in range(1, k + 1)]
-    found = [1.0 + 0.0 * at]
-    for j in range(1, k + 1):
+    return _behind(place - k, 1) + np.arange(k + 1), _recurrence(right, left, 1.0 + 0.0 * at)
+
+
+def even_basis(k: int, at: Any) -> tuple[Any, Any]:
+    """The same for splines that are centred at whole numbers, which they are numbered by."""
+    middle = at if k % 2 else at + 0.5
+    place = np.floor(middle)
+    part = middle - place
+    values = _recurrence([j - part for j in range(1, k + 1)], [part + j for j in range(k)], 1.0 + 0.0 * part)
+    return _behind(place.astype(int) - k // 2, 1) + np.arange(k + 1), values
+
+
+def _recurrence(right: list[Any], left: list[Any], one: Any) -> Any:
+    """Cox's and de Boor's, by the distances from a place to the next knots on the right and on the left."""
+    found = [one]
+    for j in range(1, len(right) + 1):
         saved: Any = 0.0
         for r in range(j):
             part = found[r] / (right[r] + left[j - 1 - r])
             found[r] = saved + right[r] * part
             saved = left[j - 1 - r] * part
         found.append(saved)
-    return place - k, np.stack(found, axis=-1)
+    return np.stack(found, axis=-1)
 
 
 def derived_splines(t: Any, c: Any, k: int, nu: int) -> tuple[Any, Any, int]:
@@ -141,20 +155,23 @@ def of_splines(t: Any, c: Any, k: int, at: Any, nu: int = 0, extrapolate: Any = 
 
 
 def of_products(c: Any, bases: Sequence[tuple[Any, Any]]) -> Any:
-    """Σ c[i + a, j + b, …] u[a] v[b] …, where along each axis (i, u) is a first place and what stands behind it.
+    """Σ c[i(a), j(b), …] u(a) v(b) … over what stands last in the places i, j, … and the weights u, v, … of each axis.
 
     Args:
         c: with one axis for each of `bases`, and any more behind.
-        bases: arrays of first places, of any shape, and of weights of that shape and one axis behind.
+        bases: arrays of places and of weights, of any shape and one axis behind.
     """
-    at, ndim, more = bases[0][0].ndim, len(bases), c.shape[len(bases) :]
+    at, ndim, more = bases[0][0].ndim - 1, len(bases), c.shape[len(bases) :]
     place: Any = 0
-    for axis, (first, weights) in enumerate(bases):
-        support = np.arange(weights.shape[-1]).reshape((-1, *(1,) * (ndim - 1 - axis)))
-        place = place * c.shape[axis] + (_behind(first, ndim) + support)
-    value = taken(numpy.reshape(c, (-1, *more)), place, axis=0)
-    for _, weights in reversed(bases):
-        last = value.ndim - len(more) - 1
-        beside = numpy.reshape(weights, (*weights.shape[:at], *(1,) * (last - at), weights.shape[-1]))
-        value = (value * _behind(beside, len(more))).sum(last)
+    for axis, (places, _) in enumerate(bases):
+        place = place * c.shape[axis] + _alone(places, at, axis, ndim)
+    value = taken(numpy.reshape(c, (-1, *more)), place)
+    for axis in reversed(range(ndim)):
+        weights = _alone(bases[axis][1], at, axis, axis + 1)
+        value = (value * _behind(weights, len(more))).sum(at + axis)
     return value
+
+
+def _alone(x: Any, at: int, axis: int, ndim: int) -> Any:
+    """An array whose last axis is one among `ndim`, behind the first `at`."""
+    return numpy.reshape(x, (*x.shape[:at], *(1,) * axis, x.shape[-1], *(1,) * (ndim - 1 - axis)))

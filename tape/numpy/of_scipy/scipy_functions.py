@@ -33,6 +33,8 @@ from ..constructors import as_array, gathered
 from .distributions import chosen_by_lanes, of_stats
 from .scipy_interpolate import INTERPOLATE, of_interpolate
 from .scipy_linalg import LINALG
+from .scipy_ndimage import NDIMAGE
+from .scipy_resampling import RESAMPLING
 from .scipy_signal import ALONG_AN_AXIS, SIGNAL, along_an_axis
 
 Making = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -283,7 +285,7 @@ def _rooms(**functions: dict[str, Callable[..., Any]]) -> dict[str, dict[str, Ma
 ROOMS: dict[str, dict[str, Making]] = _rooms(
     special=SPECIAL, linalg=LINALG, fft={name: _transform(name) for name in TRANSFORMS},
     sparse__linalg={"spsolve": _spsolve}, integrate=INTEGRALS, signal=SIGNAL,
-    spatial__distance=DISTANCES,
+    spatial__distance=DISTANCES, ndimage=NDIMAGE | RESAMPLING,
 )  # fmt: skip
 """By module of SciPy's and name: what makes the function that stands there while a function of arrays is recorded."""
 

@@ -109,6 +109,7 @@ def along_an_axis(original: Callable[..., Any]) -> Callable[..., Any]:
     """
     signature = inspect.signature(original)
     name = next(name for name in ("x", "data", "input") if name in signature.parameters)
+    output = signature.parameters["output"].default if "output" in signature.parameters else None
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -122,7 +123,7 @@ def along_an_axis(original: Callable[..., Any]) -> Callable[..., Any]:
         axis: Any = given.get("axis")
         others = [value for key, value in given.items() if key != name]
         fits = type(axis) is int and -x.ndim <= axis < x.ndim and x.dtype.kind == "f" and 0 < x.shape[axis] <= LARGEST
-        is_usual = fits and given.get("zi") is None and given.get("output") is None
+        is_usual = fits and given.get("zi") is None and given.get("output") is output
         if not is_usual or not holds_face([x]) or holds_face(others):
             return original(*args, **kwargs)
         n = x.shape[axis]
@@ -141,7 +142,7 @@ ALONG_AN_AXIS = {
     "scipy.signal": (
         "lfilter", "sosfilt", "filtfilt", "sosfiltfilt", "savgol_filter", "detrend", "hilbert", "resample", "decimate",
     ),
-    "scipy.ndimage": ("gaussian_filter1d", "uniform_filter1d", "convolve1d", "correlate1d", "spline_filter1d"),
+    "scipy.ndimage": ("spline_filter1d",),
     "scipy.fft": ("dct", "idct", "dst", "idst"),
 }  # fmt: skip
 """Functions that are linear in one array, along one axis."""
