@@ -30,15 +30,17 @@ def refused(name: str, why: str, instead: str) -> Left:
     return Left(f"{name} {why}.\n  at {asked()[0]}\n{instead}")
 
 
-HOLDING = "bounds", "constraints", "jac"
+HOLDING = "constraints", "jac"
 """Arguments by which the place that is found need not be a root, or the function gives something else besides."""
 
 
 def solved(original: Callable[..., Any], args: Any, kwargs: Any, residual: Any) -> Any:
     """What a function of `scipy.optimize` gives, with the derivatives of the place at which ``residual(f)`` is 0.
 
+    A bound holds an unknown that would go beyond it, which is as far as the bound then.
+
     Raises:
-        TypeError: for a place that bounds may hold; in lanes of vmap; if it is no root.
+        TypeError: for a place that constraints may hold; in lanes of vmap; if it is no root.
     """
     name, given = f"scipy.optimize.{original.__name__}", arguments(original, args, kwargs)
     unknown = next(iter(given))
@@ -48,7 +50,8 @@ def solved(original: Callable[..., Any], args: Any, kwargs: Any, residual: Any) 
     try:
         rest = {k: Plain(x) if callable(x) else x if k == "args" else numbers(x) for k, x in given.items()}
         found = original(**rest | {unknown: plain})
-        if not plain.is_recorded:
+        bounds = ends_of(given.get("bounds"), original.__name__ == "minimize")
+        if not plain.is_recorded and not holds_face(bounds):
             return found
     except Lanes:
         raise refused(name, "computes for one lane of vmap at a time", "Call it in a loop.") from None
@@ -61,19 +64,63 @@ def solved(original: Callable[..., Any], args: Any, kwargs: Any, residual: Any) 
         first = found.x if hasattr(found, "x") else found.root
     elif isinstance(found, tuple):
         first = found[0]
-    x = _at_root(residual(lambda x: as_array(function(x, *more))), first, name)
+    x = at_root(residual(lambda x: as_array(function(x, *more))), first, name, bounds)
     if is_result:
         found["x" if hasattr(found, "x") else "root"] = x
-        if "fun" in found and residual is _slope:
+        if "fun" in found and residual is slope_of:
             value = as_array(function(x, *more))
             found.fun = found.fun + (value - stop_gradient(value))
         return found
     return (x, *found[1:]) if isinstance(found, tuple) else x
 
 
-def _at_root(f: Callable[[Any], Any], known: Any, name: str) -> Any:
-    """A root as it is known, with derivatives by what the function reads."""
+def ends_of(bounds: Any, in_pairs: bool = False) -> tuple[Any, ...]:
+    """The least and the largest values of all unknowns, which some functions have in pairs; nothing of no bounds."""
+    if bounds is None:
+        return ()
+    if hasattr(bounds, "lb"):
+        return bounds.lb, bounds.ub
+    if not in_pairs:
+        return tuple(map(as_array, bounds))
+    none = np.array([-np.inf, np.inf])
+    sides = [[none[k] if pair[k] is None else pair[k] for pair in bounds] for k in (0, 1)]
+    return tuple(map(as_array, sides))
+
+
+NEAR, STILL = 1e-3, 1e-4
+"""How near a bound an unknown lies that the bound holds, and how far from there it would go if it did not."""
+
+
+def _held(f: Callable[[Any], Any], x: Any, bounds: tuple[Any, ...]) -> tuple[Any, Any]:
+    """Which unknowns bounds hold, against a slope of what is minimised, and the values of these bounds."""
+    slope, steep = numbers(f(x)), numbers(jacfwd(f)(x))
+    low, high = [np.broadcast_to(np.asarray(numbers(end), float), x.shape) for end in bounds]
+    is_moving = np.abs(slope) > STILL * (1 + np.abs(x)) * np.abs(steep if not x.ndim else np.diagonal(steep))
+    near = [np.abs(x - end) <= NEAR * (1 + np.where(np.isinf(end), 0.0, np.abs(end))) for end in (low, high)]
+    at_low, at_high = near[0] & (slope > 0) & is_moving, near[1] & (slope < 0) & is_moving
+    ends = [np.broadcast_to(as_array(end), x.shape) for end in bounds]
+    return at_low | at_high, np.where(at_low, ends[0], np.where(at_high, ends[1], 0.0))
+
+
+def at_root(f: Callable[[Any], Any], known: Any, name: str, bounds: tuple[Any, ...] = ()) -> Any:
+    """A root as it is known, with derivatives by what the function reads.
+
+    Args:
+        bounds: ends of what the unknowns may be, if the function is the slope of what is minimised.
+
+    Raises:
+        TypeError: if there is none.
+    """
     x: Any = np.asarray(known, float)
+    if bounds:
+        held, base = _held(f, x, bounds)
+        if np.any(held):
+            spread, free = np.eye(x.size)[:, np.ravel(~held)], ~held
+            inner = lambda u: f(base + (spread @ u).reshape(x.shape))[free]  # noqa: E731
+            beside = at_root(inner, x[free], name) if np.any(free) else np.zeros(0)
+            x = base + (spread @ beside).reshape(x.shape)
+            x = known + (x - stop_gradient(x))
+            return x if np.ndim(known) else x[()]
     for _ in range(STEPS):
         y, slope = f(x), jacfwd(f)(x)
         step = y / slope if not x.ndim else np.linalg.solve(slope.reshape(x.size, x.size), y.reshape(x.size))
@@ -97,10 +144,10 @@ def fixed_point(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 def minimum(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """A function that looks for a minimum, which is a root of the gradient unless a bound or a constraint holds it."""
-    return solved(original, args, kwargs, _slope)
+    return solved(original, args, kwargs, slope_of)
 
 
-def _slope(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def slope_of(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return grad(lambda x: f(x).reshape(()))
 
 

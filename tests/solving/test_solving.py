@@ -178,7 +178,8 @@ def test_the_derivative_of_an_integrand_may_be_rougher():
 def test_roots_and_integrals_that_have_no_derivatives():
     for match, f in (
         ("no root, or a multiple one", lambda a: optimize.newton(lambda y: (y - a) ** 2, 0.9)),
-        ("no derivatives with bounds", lambda a: optimize.minimize(lambda y: (y[0] - a) ** 2, 0, bounds=[(0, 1)]).x[0]),
+        ("with constraints", lambda a: optimize.minimize(
+            lambda y: (y[0] - a) ** 2, 0, constraints={"type": "eq", "fun": lambda y: y - 1}).x[0]),
         ("value alone", lambda a: optimize.minimize(lambda y: ((y[0] - a) ** 2, 2 * (y - a)), [0.2], jac=True).x[0]),
         ("extrapolated", lambda a: quad(lambda t: a * t**-0.9, 0, 1)[0]),
         ("without weight", lambda a: quad(lambda t: a * t, 0, 1, weight="cos", wvar=2.0)[0]),

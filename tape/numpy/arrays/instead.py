@@ -41,9 +41,10 @@ INSTEAD = {
     "make_interp_spline, make_lsq_spline, make_smoothing_spline (with lam), interp1d, UnivariateSpline, splrep (with "
     "s=0), splev and np.interp record, at recorded places too; CubicSpline takes recorded knots.  A root of a spline "
     "is that of scipy.optimize.brentq; of other interpolation, solve for the coefficients with np.linalg.solve.",
-    "scipy.optimize": "brentq, bisect, ridder, toms748, newton, root_scalar, root, fsolve, fixed_point, minimize and "
-    "minimize_scalar (without bounds) have derivatives, whatever their function reads.  Write another problem as one "
-    "of these, or differentiate at the solution: where F(y, x) = 0, dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a Function.",
+    "scipy.optimize": "brentq, bisect, ridder, toms748, newton, root_scalar, root, fsolve, fixed_point, minimize, "
+    "minimize_scalar, least_squares, leastsq, curve_fit and nnls have derivatives, whatever their function reads.  "
+    "Write another problem as one of these, or differentiate at the solution: where F(y, x) = 0, "
+    "dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a Function.",
     "scipy.spatial": "cdist, pdist, squareform, euclidean, sqeuclidean, cityblock and chebyshev record, of minkowski "
     "cdist and pdist.  Write another distance with differences: x[:, None] - y.",
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "

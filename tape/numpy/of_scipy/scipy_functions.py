@@ -348,6 +348,7 @@ ROOMS["scipy.optimize"] = {
     ),
     **dict.fromkeys(("minimize", "minimize_scalar"), _calling("roots_and_integrals", "minimum")),
     "fixed_point": _calling("roots_and_integrals", "fixed_point"),
+    **{name: _calling("fits", name) for name in ("least_squares", "leastsq", "curve_fit", "nnls")},
 }
 ROOMS["scipy.interpolate"] = INTERPOLATE
 ROOMS["scipy._lib.array_api_extra"] = {"apply_where": chosen_by_lanes}

@@ -170,8 +170,8 @@ REFUSED = {
     "scipy.integrate.quad_vec": lambda x: scipy.integrate.quad_vec(lambda t: np.sin(t * x), 0, 1)[0].sum(),
     "scipy.interpolate.PPoly.roots": lambda x: scipy.interpolate.CubicSpline([0.0, 1, 2], x[:3]).roots().sum(),
     "scipy.integrate.simpson": lambda x: scipy.integrate.simpson(x[:2], dx=0.1),
-    "scipy.optimize.curve_fit": lambda x: scipy.optimize.curve_fit(lambda t, a: a * t, X, x)[0][0],
-    "scipy.optimize.nnls": lambda x: scipy.optimize.nnls(spread(X), x)[0].sum(),
+    "scipy.optimize.lsq_linear": lambda x: scipy.optimize.lsq_linear(spread(X), x).x.sum(),
+    "scipy.optimize.linprog": lambda x: scipy.optimize.linprog(x, bounds=[(0, 1)] * len(x)).x.sum(),
 }
 
 
