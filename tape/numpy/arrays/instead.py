@@ -38,9 +38,11 @@ INSTEAD = {
     "cumulative_trapezoid and simpson (of an odd number of points).  Write another sum out: "
     "np.polynomial.legendre.leggauss gives the nodes and weights of a quadrature.",
     "scipy.interpolate": "CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator, PPoly, BSpline, "
-    "make_interp_spline, make_lsq_spline, make_smoothing_spline (with lam), interp1d, UnivariateSpline, splrep (with "
-    "s=0), splev and np.interp record, at recorded places too; CubicSpline takes recorded knots.  A root of a spline "
-    "is that of scipy.optimize.brentq; of other interpolation, solve for the coefficients with np.linalg.solve.",
+    "make_interp_spline, make_lsq_spline, make_smoothing_spline (with lam), interp1d, UnivariateSpline and splrep "
+    "(with s=0), splev, RegularGridInterpolator and interpn (linear, nearest, slinear, cubic, quintic), griddata and "
+    "LinearNDInterpolator, NearestNDInterpolator, RectBivariateSpline, RBFInterpolator (without neighbors) and "
+    "np.interp record, at recorded places too; CubicSpline takes recorded knots.  A root of a spline is that of "
+    "scipy.optimize.brentq; of other interpolation, solve for the coefficients with np.linalg.solve.",
     "scipy.optimize": "brentq, bisect, ridder, toms748, newton, root_scalar, root, fsolve, fixed_point, minimize, "
     "minimize_scalar, least_squares, leastsq, curve_fit and nnls have derivatives, whatever their function reads.  "
     "Write another problem as one of these, or differentiate at the solution: where F(y, x) = 0, "

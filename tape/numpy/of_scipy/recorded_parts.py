@@ -32,10 +32,13 @@ def _part(name: str) -> property:
     return property(lambda self: vars(self)[name], lambda self, value: vars(self).__setitem__(name, value))
 
 
+PARTS = "x", "t", "c", "y", "d", "values"
+
+
 @functools.cache
 def recorded_kind(kind: type) -> type:
     """The subclass that keeps its parts as they are given, by the names that they have in SciPy's versions."""
-    parts = {name: _part(f"recorded {name.strip('_')}") for part in "xtc" for name in (part, f"_{part}")}
+    parts = {name: _part(f"recorded {name.strip('_')}") for part in PARTS for name in (part, f"_{part}")}
     named = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     made = type(kind)(kind.__name__, (kind,), named | parts)
     KINDS.add(made)
@@ -86,13 +89,14 @@ def _zeros(leaf: Any) -> Any:
     return np.zeros(leaf._tensor.shape, leaf._tensor.dtype)[()] if isinstance(leaf, Face) else leaf
 
 
-def constructor(compute: Callable[..., Any], *needed: str) -> Making:
+def constructor(compute: Callable[..., Any], *needed: str, apart: str = "") -> Making:
     """Let a constructor that gets something recorded build its object of stand-ins, and `compute` put in what it has.
 
     If that gives NotImplemented, SciPy's constructor gets what is recorded, and refuses it.
 
     Args:
         needed: arguments that it needs as they are, which must carry no gradient.
+        apart: an argument of points, of which no two may be the same.
     """
 
     def making(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -108,6 +112,9 @@ def constructor(compute: Callable[..., Any], *needed: str) -> Making:
                 {name: told(named[name], f"its {name}", type(self).__name__) for name in needed if name in named}
             )
             stand_ins = inspect.BoundArguments(signature, {name: stand_in(name, x) for name, x in named.items()})
+            if apart and holds_face(named[apart]):
+                shape = as_array(named[apart]).shape
+                stand_ins.arguments[apart] = np.sin(np.arange(np.prod(shape)) ** 2 + 1.0).reshape(shape)
             original(*stand_ins.args, **stand_ins.kwargs)
             bound.apply_defaults()
             given = dict(list(bound.arguments.items())[1:])

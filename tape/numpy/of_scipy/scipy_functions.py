@@ -31,6 +31,7 @@ from ..arrays.leaving import carries, refusal
 from ..arrays.unwrapping import bare, holds_face
 from ..constructors import as_array, gathered
 from .distributions import chosen_by_lanes, of_stats
+from .scipy_grids import GRIDS
 from .scipy_interpolate import INTERPOLATE, of_interpolate
 from .scipy_linalg import LINALG
 from .scipy_ndimage import NDIMAGE
@@ -285,7 +286,7 @@ def _rooms(**functions: dict[str, Callable[..., Any]]) -> dict[str, dict[str, Ma
 ROOMS: dict[str, dict[str, Making]] = _rooms(
     special=SPECIAL, linalg=LINALG, fft={name: _transform(name) for name in TRANSFORMS},
     sparse__linalg={"spsolve": _spsolve}, integrate=INTEGRALS, signal=SIGNAL,
-    spatial__distance=DISTANCES, ndimage=NDIMAGE | RESAMPLING,
+    spatial__distance=DISTANCES, ndimage=NDIMAGE | RESAMPLING, interpolate=GRIDS,
 )  # fmt: skip
 """By module of SciPy's and name: what makes the function that stands there while a function of arrays is recorded."""
 
@@ -350,7 +351,7 @@ ROOMS["scipy.optimize"] = {
     "fixed_point": _calling("roots_and_integrals", "fixed_point"),
     **{name: _calling("fits", name) for name in ("least_squares", "leastsq", "curve_fit", "nnls")},
 }
-ROOMS["scipy.interpolate"] = INTERPOLATE
+ROOMS["scipy.interpolate"] |= INTERPOLATE
 ROOMS["scipy._lib.array_api_extra"] = {"apply_where": chosen_by_lanes}
 ROOMS["json"] = {"loads": _reading, "load": _reading}
 ROOMS["ast"] = {"literal_eval": _reading, "parse": _reading_tree}

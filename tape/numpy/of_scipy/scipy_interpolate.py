@@ -16,6 +16,7 @@ from ..mathematics import holds
 from .piecewise import of_powers, of_splines, taken
 from .recorded_parts import Making, constructor, interpolate, method, places, told, turned
 from .scipy_fitpack import FITPACK, by_units, of_fitpack
+from .scipy_grids import of_grids
 from .scipy_pieces import of_pieces
 
 
@@ -121,6 +122,7 @@ def of_interpolate(module: Any) -> Iterator[tuple[type, str, Making]]:
     """The methods of SciPy's classes that record."""
     yield from of_pieces(module)
     yield from of_fitpack(module)
+    yield from of_grids(module)
     points = next(kind for kind in module.interp1d.__mro__ if "__call__" in vars(kind))
     yield module.interp1d, "__init__", constructor(_line)
     yield points, "__call__", method(_has_recorded_points, _through_points)

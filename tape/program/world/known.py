@@ -11,6 +11,7 @@ import builtins
 import collections
 import datetime
 import functools
+import inspect
 import operator
 import random
 import re
@@ -82,7 +83,8 @@ SYSTEM = (datetime.date, datetime.datetime, random.SystemRandom)
 INSTANT = ("fromtimestamp", "now", "today", "utcnow")
 TYPES = {
     array.array, BaseException, collections.OrderedDict, collections.defaultdict, collections.deque, datetime.date,
-    datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone, functools.partial, np.broadcast, np.dtype,
+    datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone, functools.partial, inspect.Parameter,
+    inspect.Signature, np.broadcast, np.dtype,
     np.errstate, np.generic, np.finfo, np.flatiter, np.iinfo, np.ndarray, np.ndenumerate, np.ndindex, np.nditer,
     np.ufunc, type(np.dtype), random.Random, re.Pattern, re.Match, types.MappingProxyType, types.SimpleNamespace,
     types.MethodType, types.ModuleType, type(None), type(Ellipsis), type(NotImplemented), types.GenericAlias,
