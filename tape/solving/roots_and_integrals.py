@@ -6,13 +6,16 @@ or of a sum over the intervals into which SciPy has divided the integral: nothin
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..base.rooms import Room
 from ..func import grad, jacfwd
 from ..numpy.arrays.face import stop_gradient
+from ..numpy.arrays.face_base import numpy
 from ..numpy.arrays.leaving import Left, asked
 from ..numpy.arrays.unwrapping import holds_face
 from ..numpy.constructors import as_array
@@ -30,8 +33,10 @@ def refused(name: str, why: str, instead: str) -> Left:
     return Left(f"{name} {why}.\n  at {asked()[0]}\n{instead}")
 
 
-HOLDING = "constraints", "jac"
-"""Arguments by which the place that is found need not be a root, or the function gives something else besides."""
+HOLDING = (
+    "constraints", "eqcons", "f_eqcons", "ieqcons", "f_ieqcons", "integrality", "vectorized"
+)  # fmt: skip
+"""Arguments by which the place that is found need not be a root, or the function is one of several places."""
 
 
 def solved(original: Callable[..., Any], args: Any, kwargs: Any, residual: Any) -> Any:
@@ -44,39 +49,52 @@ def solved(original: Callable[..., Any], args: Any, kwargs: Any, residual: Any) 
     """
     name, given = f"scipy.optimize.{original.__name__}", arguments(original, args, kwargs)
     unknown = next(iter(given))
-    function, more = given[unknown], given.get("args", ())
+    function = given[unknown]
+    if original.__name__ == "basinhopping":
+        given |= given["minimizer_kwargs"] or {}
+    more = given.get("args", ())
     more = more if isinstance(more, tuple) else (more,)
-    plain = Plain(function)
+    plain, bound = Plain(function), inspect.signature(original).bind(*args, **kwargs)
     try:
-        rest = {k: Plain(x) if callable(x) else x if k == "args" else numbers(x) for k, x in given.items()}
-        found = original(**rest | {unknown: plain})
-        bounds = ends_of(given.get("bounds"), original.__name__ == "minimize")
+        for k, x in bound.arguments.items():
+            bound.arguments[k] = Plain(x) if callable(x) else x if k == "args" else numbers(x)
+        bound.arguments[unknown] = plain
+        found = original(*bound.args, **bound.kwargs)
+        bounds = (given["x1"], given["x2"]) if "x2" in given else given.get("bounds")
+        bounds = ends_of(bounds, original.__name__ not in ("minimize_scalar", "fminbound"))
         if not plain.is_recorded and not holds_face(bounds):
             return found
     except Lanes:
         raise refused(name, "computes for one lane of vmap at a time", "Call it in a loop.") from None
-    held = [k for k in HOLDING if given.get(k) is True or (k != "jac" and np.size(given.get(k) or ()))]
+    held = [k for k in HOLDING if np.size(given.get(k) or ())]
     if held:
-        instead = "Let the function give its value alone." if held == ["jac"] else "Substitute, or solve for a root."
-        raise refused(name, f"has no derivatives with {', '.join(held)}", instead)
+        raise refused(name, f"has no derivatives with {', '.join(held)}", "Substitute, or solve for a root.")
+    gives_slope = given.get("jac") is True or (given.get("fprime") is None and not given.get("approx_grad", True))
+    value = lambda x: as_array(function(x, *more)[0] if gives_slope else function(x, *more))  # noqa: E731
     is_result, first = hasattr(found, "success") or hasattr(found, "root"), found
     if is_result:
         first = found.x if hasattr(found, "x") else found.root
     elif isinstance(found, tuple):
         first = found[0]
-    x = at_root(residual(lambda x: as_array(function(x, *more))), first, name, bounds)
+    x = at_root(residual(value), first, name, bounds)
     if is_result:
         found["x" if hasattr(found, "x") else "root"] = x
         if "fun" in found and residual is slope_of:
-            value = as_array(function(x, *more))
-            found.fun = found.fun + (value - stop_gradient(value))
+            found.fun = found.fun + _no_number(value(x), found.fun)
         return found
+    if isinstance(found, tuple) and residual is slope_of and original.__name__ != "fmin_tnc":
+        return (x, found[1] + _no_number(value(x), found[1]), *found[2:])
     return (x, *found[1:]) if isinstance(found, tuple) else x
+
+
+def _no_number(value: Any, like: Any) -> Any:
+    """0, with the derivatives of a value."""
+    return numpy.reshape(value - stop_gradient(value), np.shape(like))
 
 
 def ends_of(bounds: Any, in_pairs: bool = False) -> tuple[Any, ...]:
     """The least and the largest values of all unknowns, which some functions have in pairs; nothing of no bounds."""
-    if bounds is None:
+    if bounds is None or (isinstance(bounds, (tuple, list)) and not bounds):
         return ()
     if hasattr(bounds, "lb"):
         return bounds.lb, bounds.ub
@@ -189,6 +207,58 @@ def quad(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         "scipy.integrate.quad", "has extrapolated, or the derivative is rougher than the integrand",
         "Substitute so that the integrand is smooth, or write the sum out with np.polynomial.legendre.leggauss.",
     )  # fmt: skip
+
+
+integrate = Room("scipy.integrate")
+
+
+def dblquad(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`scipy.integrate.dblquad`."""
+    given = arguments(original, args, kwargs)
+    edge = lambda end: end if callable(end) else lambda *_: end  # noqa: E731
+    low, high = edge(given["gfun"]), edge(given["hfun"])
+    ranges = [lambda y, *_: (low(y), high(y)), (given["a"], given["b"])]
+    options = [{"epsabs": given["epsabs"], "epsrel": given["epsrel"]}] * 2
+    return _nested(original, args, kwargs, given["func"], ranges, options, given["args"])
+
+
+def nquad(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`scipy.integrate.nquad`, with derivatives in one and two dimensions."""
+    given = arguments(original, args, kwargs)
+    ranges, options = list(given["ranges"]), given["opts"]
+    if callable(options) or (isinstance(options, (list, tuple)) and any(map(callable, options))) or len(ranges) > 2:
+        return original(*args, **kwargs)
+    options = list(options) if isinstance(options, (list, tuple)) else [options or {}] * len(ranges)
+    return _nested(original, args, kwargs, given["func"], ranges, options, given["args"] or ())
+
+
+def _nested(
+    original: Callable[..., Any], args: Any, kwargs: Any, func: Any, ranges: list[Any], options: list[Any], more: Any
+) -> Any:
+    more = more if isinstance(more, tuple) else (more,)
+    plain = inspect.signature(original).bind(*args, **kwargs)
+    told = [Plain(func)]
+    for k, x in plain.arguments.items():
+        if k == "ranges":
+            x = [Plain(r) if callable(r) else r for r in x]  # noqa: PLW2901
+            told += [r for r in x if isinstance(r, Plain)]
+        elif callable(x) and k != "func":
+            told.append(Plain(x))
+            x = told[-1]  # noqa: PLW2901
+        plain.arguments[k] = told[0] if k == "func" else x if k == "args" else numbers(x)
+    found = original(*plain.args, **plain.kwargs)
+    ends = [r for r in ranges if not callable(r)]
+    if not any(f.is_recorded for f in told) and not holds_face([ends, more]):
+        return found
+
+    def over(k: int, behind: tuple[Any, ...]) -> Any:
+        """The integral over the first k + 1 variables."""
+        low, high = ranges[k](*behind, *more) if callable(ranges[k]) else ranges[k]
+        inner = (lambda x: func(x, *behind, *more)) if k == 0 else (lambda x: over(k - 1, (x, *behind)))
+        return quad(integrate.quad, inner, low, high, **options[k])[0]
+
+    value = over(len(ranges) - 1, ())
+    return found[0] + _no_number(value, found[0]), *found[1:]
 
 
 def _scaled(a: Any, b: Any, ends: Any, f: Callable[[Any], Any]) -> tuple[Callable[[float], Any], Any]:

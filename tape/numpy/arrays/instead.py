@@ -34,8 +34,9 @@ INSTEAD = {
     "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf record where the distribution's "
     "formula is written in ufuncs, and rvs with a recorded loc and scale.  Write another one out with scipy.special, "
     "whose gammaln, betaln, xlogy, ndtr, log_ndtr, stdtr, gammainc and betainc record.",
-    "scipy.integrate": "quad, odeint and solve_ivp record, whatever their function reads, and so do trapezoid, "
-    "cumulative_trapezoid and simpson (of an odd number of points).  Write another sum out: "
+    "scipy.integrate": "quad, dblquad, nquad (in two dimensions), odeint and solve_ivp record, whatever their function "
+    "reads, and so do trapezoid, cumulative_trapezoid and simpson (of an odd number of points).  Write another sum "
+    "out: "
     "np.polynomial.legendre.leggauss gives the nodes and weights of a quadrature.",
     "scipy.interpolate": "CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator, PPoly, BSpline, "
     "make_interp_spline, make_lsq_spline, make_smoothing_spline (with lam), interp1d, UnivariateSpline and splrep "
@@ -44,7 +45,8 @@ INSTEAD = {
     "np.interp record, at recorded places too; CubicSpline takes recorded knots.  A root of a spline is that of "
     "scipy.optimize.brentq; of other interpolation, solve for the coefficients with np.linalg.solve.",
     "scipy.optimize": "brentq, bisect, ridder, toms748, newton, root_scalar, root, fsolve, fixed_point, minimize, "
-    "minimize_scalar, least_squares, leastsq, curve_fit and nnls have derivatives, whatever their function reads.  "
+    "minimize_scalar (without constraints), least_squares, leastsq, curve_fit, nnls, fmin, fmin_bfgs, brent and "
+    "others, basinhopping, differential_evolution and dual_annealing have derivatives, whatever their function reads.  "
     "Write another problem as one of these, or differentiate at the solution: where F(y, x) = 0, "
     "dy/dx = −(∂F/∂y)⁻¹ ∂F/∂x, in a Function.",
     "scipy.spatial": "cdist, pdist, squareform, euclidean, sqeuclidean, cityblock and chebyshev record, of minkowski "
@@ -117,6 +119,8 @@ def instead_of(name: str, what: str = "") -> str:
     if name.endswith("(vectorized)"):
         return "np.vectorize(f) records, and calls as often; np.frompyfunc asks for plain objects."
     room = next((room for room in INSTEAD if name.startswith(room)), None)
+    if room is None and name.endswith("()") and not hasattr(np, name[:-2]):  # C code, of which a frame tells nothing
+        room = next((r for r in INSTEAD if r.startswith("scipy.") and hasattr(sys.modules.get(r), name[:-2])), None)
     if room is not None:
         text = INSTEAD[room].replace("{name}", name.removesuffix("()"))
         listed = room.startswith("scipy.") and name.rpartition(".")[2] in re.findall(r"\w+", text)

@@ -350,7 +350,7 @@ def refusal(what: str, name: str | None = None) -> Left:
     )
 
 
-HELPERS = "scipy.array_api_compat", "scipy.fft.__ua", "scipy.util"
+HELPERS = "scipy.array_api_compat", "scipy.fft.__ua", "scipy.util", "scipy.xp_"
 """Where SciPy's functions make arrays of their arguments, before any of their own code."""
 
 ASSIGNMENT = "an assignment"

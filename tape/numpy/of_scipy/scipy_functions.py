@@ -341,13 +341,51 @@ def _calling(room: str, name: str) -> Making:
 ROOMS["scipy.integrate"] |= {name: _calling("differential_equations", name) for name in ("odeint", "solve_ivp")}
 for _room, _names in ALONG_AN_AXIS.items():
     ROOMS.setdefault(_room, {}).update(dict.fromkeys(_names, along_an_axis))
-ROOMS["scipy.integrate"]["quad"] = _calling("roots_and_integrals", "quad")
+ROOMS["scipy.integrate"] |= {name: _calling("roots_and_integrals", name) for name in ("quad", "dblquad", "nquad")}
 ROOMS["scipy.optimize"] = {
     **dict.fromkeys(
-        ("brentq", "brenth", "bisect", "ridder", "toms748", "newton", "root_scalar", "root", "fsolve"),
+        (
+            "brentq",
+            "brenth",
+            "bisect",
+            "ridder",
+            "toms748",
+            "newton",
+            "root_scalar",
+            "root",
+            "fsolve",
+            "broyden1",
+            "broyden2",
+            "anderson",
+            "newton_krylov",
+            "linearmixing",
+            "diagbroyden",
+            "excitingmixing",
+        ),
         _calling("roots_and_integrals", "root"),
     ),
-    **dict.fromkeys(("minimize", "minimize_scalar"), _calling("roots_and_integrals", "minimum")),
+    **dict.fromkeys(
+        (
+            "minimize",
+            "minimize_scalar",
+            "fmin",
+            "fmin_powell",
+            "fmin_cg",
+            "fmin_bfgs",
+            "fmin_ncg",
+            "fmin_l_bfgs_b",
+            "fmin_tnc",
+            "fmin_slsqp",
+            "fminbound",
+            "brent",
+            "golden",
+            "brute",
+            "basinhopping",
+            "differential_evolution",
+            "dual_annealing",
+        ),
+        _calling("roots_and_integrals", "minimum"),
+    ),
     "fixed_point": _calling("roots_and_integrals", "fixed_point"),
     **{name: _calling("fits", name) for name in ("least_squares", "leastsq", "curve_fit", "nnls")},
 }

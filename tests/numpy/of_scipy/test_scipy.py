@@ -171,6 +171,7 @@ REFUSED = {
     "scipy.interpolate.PPoly.roots": lambda x: scipy.interpolate.CubicSpline([0.0, 1, 2], x[:3]).roots().sum(),
     "scipy.integrate.simpson": lambda x: scipy.integrate.simpson(x[:2], dx=0.1),
     "scipy.optimize.lsq_linear": lambda x: scipy.optimize.lsq_linear(spread(X), x).x.sum(),
+    "scipy.stats.skew": lambda x: scipy.stats.skew(x),
     "scipy.optimize.linprog": lambda x: scipy.optimize.linprog(x, bounds=[(0, 1)] * len(x)).x.sum(),
 }
 
