@@ -31,7 +31,8 @@ INSTEAD = {
     "and those of Lyapunov, expm, sqrtm, logm, cosm and the like, norm, block_diag, toeplitz, hankel and circulant; of "
     "np.linalg nearly all.",
     "scipy.special": "Of scipy.special record the functions whose derivative is elementary, or in there too.",
-    "scipy.stats": "pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf record where the distribution's "
+    "scipy.stats": "Statistics of samples record as they are written: np.mean, np.var, np.corrcoef, np.quantile.  "
+    "Of distributions pdf, logpdf, pmf, logpmf, cdf, logcdf, sf, logsf, ppf and isf record where the distribution's "
     "formula is written in ufuncs, and rvs with a recorded loc and scale.  Write another one out with scipy.special, "
     "whose gammaln, betaln, xlogy, ndtr, log_ndtr, stdtr, gammainc and betainc record.",
     "scipy.integrate": "quad, dblquad, nquad (in two dimensions), odeint and solve_ivp record, whatever their function "
@@ -54,13 +55,15 @@ INSTEAD = {
     "scipy.sparse": "A constant sparse matrix times a recorded array records (A @ x, x @ A, A.dot(x), spsolve(A, x)); "
     "for anything else, compute with A.toarray().",
     "scipy.signal": "convolve, fftconvolve, correlate, convolve2d and correlate2d record, and the functions of np.fft; "
-    "of one array of floats lfilter, sosfilt, filtfilt, sosfiltfilt, savgol_filter, detrend, hilbert, resample "
-    "and decimate, of at most 4096 numbers along the axis.  A recursive filter with recorded coefficients is a loop.",
+    "of one array of floats lfilter, sosfilt, filtfilt, sosfiltfilt, savgol_filter, detrend, hilbert, resample, "
+    "resample_poly, upfirdn, decimate, czt and zoom_fft, of at most 4096 numbers along the axis.  A recursive filter "
+    "with recorded coefficients is a loop; spectra over time are np.fft.rfft of windows, which are those of "
+    "np.lib.stride_tricks.sliding_window_view.",
     "scipy.ndimage": "Of arrays of floats record, without output=, convolve, correlate, gaussian_filter, "
     "uniform_filter, sobel, prewitt, laplace, gaussian_laplace, gaussian_gradient_magnitude, maximum_filter, "
-    "minimum_filter, median_filter and those along one axis; map_coordinates, shift, zoom, affine_transform, rotate "
-    "(by a recorded angle with reshape=False) and spline_filter.  Other windows are those of "
-    "np.lib.stride_tricks.sliding_window_view.",
+    "minimum_filter, median_filter, rank_filter, percentile_filter and those along one axis; map_coordinates, shift, "
+    "zoom, affine_transform, rotate (by a recorded angle with reshape=False) and spline_filter.  Other windows are "
+    "those of np.lib.stride_tricks.sliding_window_view.",
     "scipy.fft": "The functions of np.fft record, and dct, idct, dst and idst.",
     **dict.fromkeys(
         ("choice()", "permutation()", "permuted()", "shuffle()"),

@@ -236,11 +236,34 @@ def _ranked(rank: Callable[[int], int] | None, is_least: bool = False) -> Callab
         padded = _padded(x, list(mask.shape), mode, cval, each(origin, x.ndim))
         windows = numpy.lib.stride_tricks.sliding_window_view(padded, mask.shape)[..., mask]
         n = windows.shape[-1]
+        if rank is not None and not 0 <= rank(n) < n:
+            return NotImplemented
         if rank is not None and 0 < rank(n) < n - 1:
             return numpy.sort(windows, axis=-1)[..., rank(n)]
         return numpy.min(windows, axis=-1) if (rank(n) == 0 if rank else is_least) else numpy.max(windows, axis=-1)
 
     return compute
+
+
+def _ranked_along(find: Callable[..., Any]) -> Callable[..., Any]:
+    def compute(
+        input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect", cval: Any = 0.0,
+        origin: int = 0,
+    ) -> Any:  # fmt: skip
+        x = as_array(input)
+        at = [k == axis % x.ndim for k in range(x.ndim)]
+        return find(x, [size if k else 1 for k in at], None, output, mode, cval, [origin if k else 0 for k in at])
+
+    return compute
+
+
+def _rank_filter(input: Any, rank: int, *args: Any, **how: Any) -> Any:
+    return _ranked(lambda n: rank + n * (rank < 0))(input, *args, **how)
+
+
+def _percentile_filter(input: Any, percentile: float, *args: Any, **how: Any) -> Any:
+    share = percentile + 100.0 * (percentile < 0)
+    return _ranked(lambda n: n - 1 if share == 100.0 else int(float(n) * share / 100.0))(input, *args, **how)
 
 
 NDIMAGE: dict[str, Callable[..., Any]] = {
@@ -250,5 +273,7 @@ NDIMAGE: dict[str, Callable[..., Any]] = {
     "sobel": _edges([1.0, 2.0, 1.0]), "laplace": _laplace, "gaussian_laplace": _of_bells(2, lambda z: z, lambda z: z),
     "gaussian_gradient_magnitude": _of_bells(1, np.sqrt, np.square),
     "maximum_filter": _ranked(None), "minimum_filter": _ranked(None, True), "median_filter": _ranked(lambda n: n // 2),
+    "maximum_filter1d": _ranked_along(_ranked(None)), "minimum_filter1d": _ranked_along(_ranked(None, True)),
+    "rank_filter": _rank_filter, "percentile_filter": _percentile_filter,
 }  # fmt: skip
 """What stands for the filters of `scipy.ndimage`; NotImplemented for arguments that are not covered."""

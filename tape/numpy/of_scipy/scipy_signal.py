@@ -98,6 +98,8 @@ def _correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill",
     return _on_planes(as_array(in1), _reversed(in2), mode, boundary, fillvalue, 1)
 
 
+BY_ORDER = "median", "maximum", "minimum"
+"""What `resample_poly` may take for what is beyond the ends that is not linear."""
 LARGEST = 4096
 """Numbers along an axis up to which a linear function is multiplied by as a matrix."""
 
@@ -124,6 +126,7 @@ def along_an_axis(original: Callable[..., Any]) -> Callable[..., Any]:
         others = [value for key, value in given.items() if key != name]
         fits = type(axis) is int and -x.ndim <= axis < x.ndim and x.dtype.kind == "f" and 0 < x.shape[axis] <= LARGEST
         is_usual = fits and given.get("zi") is None and given.get("output") is output
+        is_usual = is_usual and given.get("padtype") not in BY_ORDER
         if not is_usual or not holds_face([x]) or holds_face(others):
             return original(*args, **kwargs)
         n = x.shape[axis]
@@ -141,6 +144,7 @@ def along_an_axis(original: Callable[..., Any]) -> Callable[..., Any]:
 ALONG_AN_AXIS = {
     "scipy.signal": (
         "lfilter", "sosfilt", "filtfilt", "sosfiltfilt", "savgol_filter", "detrend", "hilbert", "resample", "decimate",
+        "resample_poly", "upfirdn", "czt", "zoom_fft",
     ),
     "scipy.ndimage": ("spline_filter1d",),
     "scipy.fft": ("dct", "idct", "dst", "idst"),

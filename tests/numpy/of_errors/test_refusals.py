@@ -103,7 +103,7 @@ def test_what_numpy_does_not_take_either_is_the_functions_business(body, transfo
 def test_what_c_code_makes_of_a_refusal():
     integrate = pytest.importorskip("scipy.integrate")
     with pytest.raises(TypeError, match="quad needs plain numbers"):
-        tape.func.grad(lambda x: integrate.dblquad(lambda t, s: t**3 - x[0] * s, 0, 1, 0, 1)[0])(X)
+        tape.func.grad(lambda x: integrate.tplquad(lambda t, s, r: t - x[0] * s * r, *[0, 1] * 3)[0])(X)
 
 
 def test_a_swallowed_refusal_to_record_runs_the_function_as_it_is():

@@ -20,6 +20,10 @@ CALLS = {
     "sosfilt": lambda x: (signal.sosfilt(SOS, np.outer(x[:2], x)) ** 2).sum(),
     "filtfilt": lambda x: (signal.filtfilt(B, A, x) ** 2).sum() + (signal.sosfiltfilt(SOS, x, padlen=5) ** 2).sum(),
     "savgol_filter": lambda x: (signal.savgol_filter(x, 5, 2, deriv=1) ** 2).sum() + signal.detrend(x)[2] ** 2,
+    "resample_poly": lambda x: (
+        (signal.resample_poly(x, 3, 2, padtype="line") ** 2).sum() + (signal.upfirdn([1.0, 2, 1], x, 2) ** 2).sum()
+    ),
+    "czt": lambda x: (np.abs(signal.czt(x, 5)) ** 2).sum() + np.abs(signal.zoom_fft(x, [0.1, 0.4], 4)[1]),
     "hilbert": lambda x: np.abs(signal.hilbert(x)).sum() + (signal.resample(x, 11) ** 3).sum(),
     "gaussian_filter1d": lambda x: (ndimage.gaussian_filter1d(np.outer(x, x), 1.2, 0) ** 2).sum(),
     "uniform_filter1d": lambda x: (ndimage.uniform_filter1d(x, 3, mode="constant", cval=2.0) ** 2).sum(),
@@ -42,5 +46,7 @@ def test_edges():
         func.grad(lambda b: signal.lfilter(b, A, X).sum())(np.array(B))
     with pytest.raises(ValueError, match="polyorder must be less than window_length"):
         func.grad(lambda x: signal.savgol_filter(x, 3, 5).sum())(X)
+    with pytest.raises(TypeError, match="resample_poly needs plain numbers"):
+        func.grad(lambda x: signal.resample_poly(x, 3, 2, padtype="median").sum())(X)
     with pytest.raises(TypeError, match="lfilter needs plain numbers"):
         func.grad(lambda x: signal.lfilter(B, A, x, zi=[0.0])[0].sum())(X)

@@ -35,6 +35,10 @@ FILTERS = {
     "maximum_filter": lambda x, how: ndimage.maximum_filter(x, 3, **how),
     "minimum_filter": lambda x, how: ndimage.minimum_filter(x, footprint=BLUR > 0, origin=(1, 0), **how),
     "median_filter": lambda x, how: ndimage.median_filter(x, (2, 3), **how),
+    "maximum_filter1d": lambda x, how: ndimage.maximum_filter1d(x, 3, 0, **how),
+    "minimum_filter1d": lambda x, how: ndimage.minimum_filter1d(x, 4, origin=1, **how),
+    "rank_filter": lambda x, how: ndimage.rank_filter(x, -2, footprint=BLUR > -0.5, **how),
+    "percentile_filter": lambda x, how: ndimage.percentile_filter(x, 20, size=(3, 2), **how),
 }
 SPLINES = {
     "map_coordinates": lambda x, how: ndimage.map_coordinates(x, AT, **how),
@@ -121,6 +125,8 @@ def test_errors():
         grad(lambda x: ndimage.generic_filter(plane(x), np.sum, 3).sum())
     with pytest.raises(ValueError, match="Invalid origin"):
         grad(lambda x: ndimage.correlate(plane(x), BLUR, origin=3).sum())
+    with pytest.raises(RuntimeError, match="rank not within filter footprint"):
+        grad(lambda x: ndimage.rank_filter(plane(x), 9, 3).sum())
     with pytest.raises(RuntimeError, match="must match"):
         grad(lambda x: ndimage.correlate(plane(x), X).sum())
     with pytest.raises(RuntimeError, match="spline order not supported"):
