@@ -214,9 +214,10 @@ def _rotate(
     rows, rights = [(n - 1) / 2 for n in inner], [c * middle[0] + s * middle[1], c * middle[1] - s * middle[0]]
     offset = [row - right for row, right in zip(rows, rights)]
     matrix = as_array([[c, s], [-s, c]])
-    turn: Callable[[Any], Any] = lambda plane: _affine_transform(  # noqa: E731
-        plane, matrix, offset, outer, output, order, mode, cval, prefilter
-    )
+
+    def turn(plane: Any) -> Any:
+        return _affine_transform(plane, matrix, offset, outer, output, order, mode, cval, prefilter)
+
     if x.ndim == 2:
         return turn(x)
     planes = numpy.moveaxis(x, (first, second), (-2, -1))
