@@ -61,7 +61,9 @@ def value_of(x: Face, what: str) -> np.ndarray:
     """
     tensor = x._tensor
     if carries(tensor):
-        raise refusal(what)
+        if isinstance(still(tensor), Layer) or not is_asserted():
+            raise refusal(what)
+        tensor = still(tensor)
     return lent(tensor.numpy(force=True), tensor)
 
 
@@ -79,6 +81,8 @@ def number_of(x: Face, convert: type) -> Any:
         frame, depth = user_frame()
         how = asks(frame.f_code, frame.f_lasti)
         if how not in (convert.__name__, TEXT) or is_computed_with(frame):
+            if is_asserted():
+                return convert(still(tensor).item())
             raise refusal(f"{convert.__name__}()")
         found = convert(still(tensor).item())  # which is refused where it differs from lane to lane
         if how != TEXT:
@@ -140,7 +144,7 @@ def lost_from_sight() -> bool:
     place: FrameType | None = frame
     called = None
     while place is not None:
-        if _module(place).partition(".")[0] in FOR_PEOPLE:
+        if _module(place).partition(".")[0] in FOR_PEOPLE or _module(place).startswith(ASSERTING):
             return False
         if not is_foreign(place):
             goes = destination(place.f_code, place.f_lasti, called is not None and _calls(place, called))
@@ -185,6 +189,9 @@ FOR_PEOPLE = frozenset(
     {"logging", "warnings", "traceback", "pprint", "pdb", "bdb", "unittest", "doctest", "cmd", "code"}
 )
 """Python's modules that write texts for people."""
+
+ASSERTING = "numpy.testing."
+"""The rooms of NumPy's whose functions compare, and give nothing."""
 
 
 PARSING = frozenset({"Decimal", "Fraction", "atof", "complex", "double", "float", "float32", "float64"})
@@ -370,6 +377,12 @@ def asked() -> tuple[Location, str | None, str]:
         name = getattr(scope.get(name), "__name__", name)
     called = ASSIGNMENT if kind == "assignment" else f"{name}()" if name else ""
     return locate(frame.f_code, frame.f_lasti), last and public_name(_name_of(last)), called
+
+
+def is_asserted() -> bool:
+    """Whether it is an assertion of NumPy's that asks for numbers: it gives none, so nothing of them is lost."""
+    _, caller, called = asked()
+    return caller is not None and caller.startswith(ASSERTING) and called.startswith("assert_")
 
 
 def called_now() -> str:
