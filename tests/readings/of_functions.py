@@ -40,6 +40,12 @@ def operator_call():
 
 
 @reading
+def attributes_of_a_function():
+    g = types.FunctionType((lambda: 2.0).__code__, globals())
+    return (lambda x: x * getattr(g, "k", 2.0)), lambda: setattr(g, "__dict__", {"k": 5.0})
+
+
+@reading
 def ufunc_of_python():
     k = [2.0]
     u = np.frompyfunc(lambda v: v * k[0], 1, 1)

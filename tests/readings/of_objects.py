@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import copy
 import dataclasses
 import enum
@@ -71,6 +72,10 @@ simple("slots", Slotted, lambda p: p.k, lambda p: setattr(p, "k", 5.0))
 simple("class_attribute", lambda: type("Own", (Plain,), {}), lambda k: k().c, lambda k: setattr(k, "c", 5.0))
 simple("class_changed", Plain, lambda p: p.c, lambda p: setattr(p, "__class__", type("Own", (Plain,), {"c": 5.0})))
 simple("metaclass", lambda: Meta("Own", (), {}), lambda k: k.anything, lambda k: setattr(k, "scale", 5.0))
+simple(
+    "metaclass_replaced", lambda: Meta("Own", (), {}), lambda k: k.scale,
+    lambda k: setattr(k, "__class__", type("Other", (Meta,), {"scale": 5.0})),
+)  # fmt: skip
 simple("metaclass_len", lambda: Meta("Own", (), {}), len, lambda k: setattr(k, "scale", 5.0))
 simple("instancecheck", lambda: Meta("Own", (), {}), lambda k: 1.0 + isinstance(1, k), lambda k: setattr(k, "scale", 5))
 simple(
@@ -95,6 +100,8 @@ simple("nested", lambda: [{"a": [Plain()]}], lambda t: t[0]["a"][0].k, lambda t:
 simple("exception", lambda: ValueError(2.0), lambda e: e.args[0], lambda e: setattr(e, "args", (5.0,)))
 simple("exception_attribute", lambda: KeyError(2.0), lambda e: getattr(e, "k", 1.0), lambda e: setattr(e, "k", 5.0))
 simple("namespace", lambda: types.SimpleNamespace(k=2.0), lambda n: n.k, lambda n: setattr(n, "k", 5.0))
+simple("arguments_of_a_command", lambda: argparse.Namespace(k=2.0), lambda n: n.k, lambda n: setattr(n, "k", 5.0))
+simple("arguments_among", lambda: argparse.Namespace(k=2.0), lambda n: 2.0 + ("j" in n), lambda n: setattr(n, "j", 5.0))
 simple("namespace_equal", two_namespaces, lambda n: 2.0 + (n[0] == n[1]), lambda n: setattr(n[1], "k", 5.0))
 simple("namespace_among", two_namespaces, lambda n: 2.0 + (n[1] in n[:1]), lambda n: setattr(n[1], "k", 5.0))
 simple("namespace_counted", two_namespaces, lambda n: n[:1].count(n[1]), lambda n: setattr(n[1], "k", 5.0))

@@ -35,7 +35,7 @@ from .known import (
     is_known,
     is_pythons,
     is_transparent,
-    is_trusted,
+    is_trusted_class,
     is_written_in_python,
     may_read_modules,
     sets_errors,
@@ -197,9 +197,11 @@ def _class(look: Any, kind: type) -> Looked:
     look.around.classes().add(kind)
     space = look.around.space(mapping_of(kind), kind)
     look.around.facts.append(bases_fact(kind))
+    if can_change(type(kind)):  # the class of a class is set among such alone
+        look.around.facts.append(type_fact(kind))
     if in_modules(kind.__module__, READS_ALL):
         look.sites.read_by_name(None, may_read_modules(kind))
-    if is_trusted(kind.__module__) and is_genuine(kind):  # whose code is known
+    if is_trusted_class(kind):  # whose code is known
         look.known_class(kind)
     elif is_pythons(file_of(kind)) and is_genuine(kind):
         return Unknown(kind)
@@ -260,7 +262,7 @@ ABSTRACT = {k for k in vars(collections.abc).values() if isinstance(k, type)}
 
 def _has_known_code(kind: type) -> bool:
     """Whether methods of a class are of those that are not looked into, and so may read any attribute."""
-    if kind in ABSTRACT or not is_trusted(kind.__module__) or not is_genuine(kind):
+    if kind in ABSTRACT or not is_trusted_class(kind):
         return False
     return any(isinstance(x, FunctionType) for x in vars(kind).values())
 

@@ -60,12 +60,16 @@ LIBRARIES = (
     "reprlib", "scipy", "statistics", "types", "typing",
 )  # fmt: skip
 """Modules and packages whose Python code is not looked into."""
+CLASSES = ("argparse.Namespace", "argparse._AttributeHolder")
+"""Classes of other modules whose code is not looked into either: they keep attributes, and read no others."""
 NOT = (
     "numpy.lib._npyio_impl", "numpy.lib._datasource", "numpy.lib._utils_impl", "numpy.lib.format", "numpy.lib.npyio",
     "scipy.datasets", "scipy.io",
 )  # fmt: skip
 DRAWING = ("scipy", "statistics")
 """Those of them whose code may draw from the generators that all share."""
+ANSWERED = ("scipy",)
+"""Those of whose functions written in Python ops answer for some, and run none of their code."""
 READS_ALL = ("copy", "dataclasses", "json", "pprint", "typing")
 """Modules whose functions read all attributes of what they are given."""
 BY_NAME = {
@@ -133,6 +137,12 @@ def is_trusted(module: str) -> bool:
     """Whether the Python code of a module is known, and not looked into."""
     known = module == "numpy" or module in PURE or in_modules(module, LIBRARIES)
     return known and not in_modules(module, NOT)
+
+
+def is_trusted_class(kind: type) -> bool:
+    """Whether the Python code of a class is known, and not looked into."""
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    return (is_trusted(kind.__module__) or name in CLASSES) and is_genuine(kind)
 
 
 def is_pythons(file: str) -> bool:

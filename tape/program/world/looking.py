@@ -23,6 +23,7 @@ from ...base.tensor import Tensor
 from .contents import MISSING, mapping_of, original
 from .kinds import IMMUTABLE, MOST, all_within, is_container, watch
 from .known import (
+    ANSWERED,
     NAMES,
     READS_ALL,
     home_of,
@@ -42,7 +43,7 @@ from .known import (
 from .reading import ENTERING, Import, Load, Place, Sites, codes_in, names_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
 from .told import SETTERS, SPECIAL, heed, heed_special
-from .watched import Cell, Fact, Space, code_facts, is_special, keep_what_counts, name_facts, type_fact
+from .watched import Cell, Fact, Space, code_facts, dict_fact, is_special, keep_what_counts, name_facts, type_fact
 
 CODING = frozenset({"decode", "encode"})
 """Attributes by which texts become bytes, and bytes texts."""
@@ -270,7 +271,7 @@ class Look:
             self.open(self.around.space(vars(function)))
         cells = [Cell(cell) for cell in function.__closure__ or ()]
         if not is_own:  # what the library made, such as `grad(f)`, is never given other code, nor its variables others
-            self.around.facts += code_facts(function)
+            self.around.facts += [*code_facts(function), dict_fact(function)]
             self.around.cells += cells
         given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         if function.__kwdefaults__:
@@ -284,8 +285,8 @@ class Look:
             if in_modules(home, READS_ALL):
                 self.sites.read_by_name(None, may_read_modules(function))
             unknown = self.all_inside((*given, *(cell.value for cell in cells)))
-            if not is_own and is_trusted(home):
-                self.known_code(function)
+            if not is_own and is_trusted(home) and self.known_code(function) and in_modules(home, ANSWERED):
+                return Unknown(function)
             return unknown if is_own or is_trusted(home) else Unknown(function)
         self.around.functions.append(function)
         for value in given:

@@ -14,6 +14,7 @@ import string
 
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.interpolate
 import scipy.stats
 
@@ -107,6 +108,7 @@ INSIDE = {
     "sum": (np._core.fromnumeric, "_wrapreduction", lambda x: np.sum(x * x)),
     "prod": (np._core.fromnumeric, "_wrapreduction", lambda x: np.prod(x) + np.sum(x)),
     "norm": (np.linalg._linalg, "sqrt", lambda x: np.linalg.norm(x) * x[0]),
+    "simpson": (scipy.integrate._quadrature, "_basic_simpson", lambda x: scipy.integrate.simpson(np.r_[x, x, 1.0][:5])),
 }
 
 
