@@ -43,7 +43,7 @@ from .known import (
 from .reading import ENTERING, Import, Load, Place, Sites, codes_in, names_in, reads_of
 from .surroundings import Doubt, Surroundings, Unknown
 from .told import SETTERS, SPECIAL, heed, heed_special
-from .watched import Cell, Fact, Space, code_facts, dict_fact, is_special, keep_what_counts, name_facts, type_fact
+from .watched import Cell, Fact, Space, code_facts, is_special, keep_what_counts, name_facts, type_fact
 
 CODING = frozenset({"decode", "encode"})
 """Attributes by which texts become bytes, and bytes texts."""
@@ -271,7 +271,7 @@ class Look:
             self.open(self.around.space(vars(function)))
         cells = [Cell(cell) for cell in function.__closure__ or ()]
         if not is_own:  # what the library made, such as `grad(f)`, is never given other code, nor its variables others
-            self.around.facts += [*code_facts(function), dict_fact(function)]
+            self.around.facts += code_facts(function)
             self.around.cells += cells
         given = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
         if function.__kwdefaults__:

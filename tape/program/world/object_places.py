@@ -22,7 +22,7 @@ def _function_places() -> dict[str, int]:
         """Has defaults of both kinds."""
 
     names = (
-        "__code__", "__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__", "__module__",
+        "__code__", "__defaults__", "__kwdefaults__", "__dict__", "__name__", "__qualname__", "__doc__", "__module__",
         "__annotations__",
     )  # fmt: skip
     return dict(
