@@ -35,29 +35,35 @@ def _distinct(*shapes_and_params: tuple[tuple[int, ...], dict[str, Any]]):  # ty
     return cases
 
 
-def _ties(x: Any, z: Any, axis: Axis) -> tuple[Any, Any]:
-    """Which elements are equal to the extreme, and how many of them there are; nan is equal to nan here."""
+def _ties(x: Any, z: Any, axis: Axis, spread: bool = True) -> tuple[Any, Any]:
+    """Which elements are equal to the extreme, and how many of them there are; nan is equal to nan here.
+
+    If nan is `spread`, the extreme is nan wherever an element is.
+    """
     z = kept(z, x.shape, axis)
-    mask = logical_or(eq(x, z), logical_and(isnan(x), isnan(z)))
+    mask = logical_or(eq(x, z), isnan(x) if spread else logical_and(isnan(x), isnan(z)))
     return mask, sum(mask * np.ones((), z.dtype), axis=axis, keepdims=True)
 
 
-def _evenly(g: Any, x: Any, z: Any, axis: Axis) -> Any:
+def _evenly(g: Any, x: Any, z: Any, axis: Axis, spread: bool = True) -> Any:
     """To each element that is equal to the extreme its share of the adjoint."""
-    mask, count = _ties(x, z, axis)
+    mask, count = _ties(x, z, axis, spread)
     return mask * (kept(g, x.shape, axis) / count)
 
 
-def _mean_of_ties(x: Any, z: Any, x_dot: Any, axis: Axis, keepdims: bool) -> Any:
-    mask, count = _ties(x, z, axis)
+def _mean_of_ties(x: Any, z: Any, x_dot: Any, axis: Axis, keepdims: bool, spread: bool = True) -> Any:
+    mask, count = _ties(x, z, axis, spread)
     return sum(x_dot * (mask * (1.0 / count)), axis=axis, keepdims=keepdims)
 
 
-def _extreme(name: str, find: Callable[..., Any], doc: str, reduces: Any = None, **facts: Any) -> Op:
+def _extreme(
+    name: str, find: Callable[..., Any], doc: str, reduces: Any = None, spread: bool = True, **facts: Any
+) -> Op:
     return general(
-        name, lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims), _evenly,
-        jvp=_mean_of_ties, cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"),
-        hints=Hints(reduces=reduces), **facts,
+        name, lambda x, *, axis=None, keepdims=False: find(x, axis=axis, keepdims=keepdims),
+        lambda g, x, z, axis: _evenly(g, x, z, axis, spread),
+        jvp=lambda x, z, x_dot, axis, keepdims: _mean_of_ties(x, z, x_dot, axis, keepdims, spread),
+        cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"), hints=Hints(reduces=reduces), **facts,
     )
 
 
@@ -69,8 +75,8 @@ def _without_nan(name: str, ufunc: np.ufunc, reduce: Op, worst: float, doc: str)
     """Declare an extreme of what is not nan; where there is nothing else it is nan, to which no gradient flows."""
     return general(
         name, lambda x, *, axis=None, keepdims=False: ufunc.reduce(x, axis=axis, keepdims=keepdims),
-        lambda g, x, z, axis: _evenly(where(isnan(z), 0.0, g), x, z, axis),
-        jvp=lambda x, z, x_dot, axis, keepdims: where(isnan(z), 0.0, _mean_of_ties(x, z, x_dot, axis, keepdims)),
+        lambda g, x, z, axis: _evenly(where(isnan(z), 0.0, g), x, z, axis, False),
+        jvp=lambda x, z, x_dot, axis, keepdims: where(isnan(z), 0.0, _mean_of_ties(x, z, x_dot, axis, keepdims, False)),
         cases=_distinct(*REDUCTIONS), doc=doc, batch=along("axis"),
         hints=Hints(reduces=ufunc, made_of=lambda x, axis, keepdims: _of_the_others(x, reduce, worst, axis, keepdims)),
     )
@@ -238,7 +244,8 @@ median_all = _extreme(
 )
 nanmedian_all = _extreme(
     "nanmedian_all", _over(_lower_nanmedian),
-    "Lower median over axes of what is not nan; ties share the gradient evenly.", node="NanmedianBackward0",
+    "Lower median over axes of what is not nan; ties share the gradient evenly.", spread=False,
+    node="NanmedianBackward0",
 )
 
 

@@ -45,6 +45,13 @@ def second(f, value):
         (lambda x: ops.min(x, axis=1), [[1, 1], [2, 1]], [[1, 0], [0, 1]]),
         (lambda x: ops.max(x, axis=0), [1, nan, nan], [0, 1, 0]),
         (ops.amax, [1, nan, nan], [0, 0.5, 0.5]),
+        (
+            lambda x: ops.amin(x, axis=1),
+            [[1, nan, 1], [2, 1, 1], [nan, nan, nan]],
+            [[0, 1, 0], [0, 0.5, 0.5], [1 / 3] * 3],
+        ),
+        (lambda x: ops.smallest_number(x, axis=1), [[1, nan, 1], [nan, nan, nan]], [[0.5, 0, 0.5], [0, 0, 0]]),
+        (lambda x: ops.min_and_max(x, axis=1), [[1, nan, 1], [2, 1, 1]], [[0, 1, 0], [0, 0.5, 0.5]]),
         (lambda x: ops.median(x, axis=0), [2, 1, 2, 7, 2], [1, 0, 0, 0, 0]),
         (lambda x: ops.median(x, axis=0), [4, 1, 2, 3], [0, 0, 1, 0]),
         (ops.median, [[4, 1], [2, 2]], [[0, 0], [0.5, 0.5]]),

@@ -32,7 +32,7 @@ class KernelWriter:
 
     @property
     def workspace_bytes(self) -> int:
-        return self.shared.slot_bytes * (self.shared.plan.slots + len(self.shared.accumulators))
+        return self.shared.slot_bytes * (self.shared.plan.slots + 2 * len(self.shared.accumulators))
 
     def text(self) -> str:
         segments = self.shared.plan.segments
@@ -51,7 +51,8 @@ class KernelWriter:
         offset = shared.slot_bytes * shared.plan.slots
         once, by_block = (functions[0].once.lines, functions[0].by_block.lines) if len(functions) == 1 else ([], [])
         words = [f.words for f in functions]
-        return loop_text(self.width, shared.types[F], words, sums, offset, once, by_block, parted)
+        type_, in_order = shared.types[F], shared.in_order
+        return loop_text(self.width, type_, words, sums, offset, once, by_block, parted, in_order)
 
     def total(self, k: int, n: int) -> str:
         """The lines that write the sum or mean of an accumulator, at the end or after each block."""

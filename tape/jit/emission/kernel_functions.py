@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cache
 
 import numpy as np
@@ -16,7 +17,7 @@ from .loop import ALIGNED
 from ..machine.platform import target
 from .kernel_memory import KernelMemory, addresses
 from .function_plan import Body, Lines, FunctionPlan, Slots, Strided
-from .task import HEADER, SUMS, WORKSPACE, Input, KernelTask
+from .task import HEADER, OF_FEW, OF_SHORT_ROWS, SUMS, WORKSPACE, Input, KernelTask
 
 LOOP = """\
 br label %before
@@ -31,6 +32,9 @@ last:
 %more = icmp slt i64 %next, {iterations}
 br i1 %more, label %body, label %done
 done:"""
+
+MOST_BEFORE = 64
+"""So many numbers are read before a loop over vectors; as many vectors lie on the stack meanwhile."""
 
 
 @cache
@@ -59,6 +63,7 @@ class Shared:
         kinds: by value, whether it is a number or a truth value.
         plan: which functions there are, and the slots between them.
         accumulators: by number of an output that is a sum, its number among these.
+        in_order: whether some of these add the lanes one after the other.
         may_fail: whether some number of a vector that is not there could make a floating-point error.
         declared: what the code calls.
     """
@@ -79,6 +84,7 @@ class Shared:
         self.plan = FunctionPlan(task.operands, task.loops, task.sources(), wanted, task.sinks())
         sums = [k for k, output in enumerate(task.outputs) if output.how in SUMS]
         self.accumulators = {k: n for n, k in enumerate(sums)}
+        self.in_order = any(task.outputs[k].how in OF_SHORT_ROWS + OF_FEW for k in sums)
         self.may_fail = wide and any(may_fail(code) for code in set(task.codes.tolist()))
         self.declared: dict[str, None] = {}
 
@@ -116,7 +122,7 @@ class KernelFunction(KernelMemory):
             self.loop(segment)
         else:
             self.straight(segment)
-        mask = f", {self.types[B]} %mask, i1 %all" if self.width > 1 else ""
+        mask = f", {self.types[B]} %mask, i1 %all, {self.types[B]} %added" if self.width > 1 else ""
         words = "i64 %table, ptr %sums, i64 %block, i64 %at, i64 %flat" + mask + self.words
         head = f"define internal void @chunk{number}({words})"
         kind = ("noinline" if self.once is self else "alwaysinline") + (ALIGNED if self.width > 1 else "")
@@ -125,20 +131,33 @@ class KernelFunction(KernelMemory):
     @property
     def words(self) -> str:
         """The words that it is given besides."""
-        return "".join(f", i64 {name}" for name in self.passed)
+        return "".join(f", {type_} {name}" for name, type_ in self.passed.items())
 
     def straight(self, segment: Lines) -> None:
         shared, slots = self.shared, self.shared.plan.slot
         for x, slot in segment.fills:
             self.store_slot(slot, shared.kinds[x], self.value(x))
+        soon, late = self._by_value(segment.outputs)
         for k in segment.rows:
             value = shared.given + k
             self.known[value] = self.row(k, [self.value(x) for x in shared.operands(k)])
             if value in slots:
                 self.store_slot(slots[value], shared.kinds[value], self.known[value])
-        for number in segment.outputs:
+            for number in soon.get(value, ()):
+                self.write(number, self.known[value])
+        for number in late:
             self.write(number, self.value(self.task.outputs[number].value))
         self.store_all()
+
+    def _by_value(self, outputs: list[int]) -> tuple[dict[int, list[int]], list[int]]:
+        """The sums by the row's value that they add, which is added at once and not kept until the end; the others."""
+        soon: dict[int, list[int]] = defaultdict(list)
+        late: list[int] = []
+        for number in outputs:
+            value = self.task.outputs[number].value
+            adds = number in self.shared.accumulators and value >= self.shared.given
+            (soon[value] if adds else late).append(number)
+        return soon, late
 
     def loop(self, segment: Body) -> None:
         """Rows of a body once; what changes from iteration to iteration is read when it is first wanted."""
@@ -185,13 +204,18 @@ class KernelFunction(KernelMemory):
         op, kinds = self.shared.op(k), self.shared.kinds
         for i, (x, kind) in enumerate(zip(self.shared.operands(k), operand_kinds(op))):
             if kind == F and kinds[x] == B:
-                operands[i] = self.say(f"uitofp {self.types[B]} {operands[i]} to {self.types[F]}")
+                operands[i] = self.counted(operands[i])
         if op.lane is None or isinstance(op.lane, Same):  # it keeps the numbers (`keeps_numbers`)
             return operands[0]
         if isinstance(op.lane, Select):
             arms = [self.done(x, name) for x, name in zip(self.shared.operands(k)[1:], operands[1:])]
             operands = [operands[0], *arms]
         return self.compute(op, self.task.bits, self.width, operands, self.shared.declared)
+
+    def counted(self, name: str) -> str:
+        """Truth values as 1 and 0: chosen by one instruction, where turning whole numbers into others takes four."""
+        one, zero = self.constant(1.0), self.constant(0.0)
+        return self.say(f"select {self.types[B]} {name}, {self.types[F]} {one}, {self.types[F]} {zero}")
 
     def done(self, x: int, name: str) -> str:
         """A value that is chosen in some lanes, and computed in all: the others make their errors as well.
@@ -236,9 +260,13 @@ class KernelFunction(KernelMemory):
     def load(self, x: Input, memory: int = 0, offset: int = 0) -> str:
         """The value of an input; in a loop of one at so many steps from it.
 
+        One number is read but once, or once for each block, and is then in every lane of a vector.
+
         Where that may matter, lanes that are not there have what the first one has: of zeros a quotient would be an
         error, of which the processor's flags would tell although nobody asked for it.
         """
+        if x.lies in ("one", "repeat") and self.width > 1 and not (memory or offset) and self.before < MOST_BEFORE:
+            return self.load_before(x)
         found = self._load(x, memory, offset)
         if not self.shared.may_fail or x.kind == B or x.lies in ("one", "repeat"):
             return found
@@ -254,21 +282,13 @@ class KernelFunction(KernelMemory):
         if addresses(x.lies) > 1:
             return self.load_rows(x, memory)
         pointer, width = self.pointer(x, x.kind, x.lies, memory, offset), self.width
-        element, item = {F: (self.shared.real, self.shared.item), B: ("i8", 1), W: ("i64", 8)}[x.kind]
-        if x.lies in ("every", "tile") and width > 1:
-            suffix = f"v{width}" + (f"f{self.task.bits}" if x.kind == F else element)
-            loaded = self.load_lanes(suffix, f"<{width} x {element}>", pointer, item)
-            self.prefetch(pointer, item, prefetch.READ)
-        else:
-            loaded = self.say(f"load {element}, ptr {pointer}, align {item}")
-            if width > 1:
-                loaded = self.splat(loaded, element)
-        if x.kind == F:
-            return loaded
-        if x.kind == W:
-            whole = f"<{width} x i64>" if width > 1 else "i64"
-            return self.say(f"sitofp {whole} {loaded} to {self.types[F]}")
-        return self.say(f"icmp ne <{width} x i8> {loaded}, zeroinitializer" if width > 1 else f"icmp ne i8 {loaded}, 0")
+        if x.lies not in ("every", "tile") or width == 1:
+            return self.load_number(self, x, pointer)
+        element, item = self.element(x.kind)
+        suffix = f"v{width}" + (f"f{self.task.bits}" if x.kind == F else element)
+        loaded = self.load_lanes(suffix, f"<{width} x {element}>", pointer, item)
+        self.prefetch(pointer, item, prefetch.READ)
+        return self.as_value(self, x.kind, loaded)
 
     def slot(self, slot: int, step: int) -> str:
         """Where a slot is, in the loop that of an iteration."""

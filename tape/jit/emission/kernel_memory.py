@@ -41,21 +41,23 @@ class KernelMemory(Code):
 
     Attributes:
         once, by_block: what is done once, and once for each block: by itself, where the function is the only one.
-        passed: the names of what of these it is given.
+        passed: the names of what of these it is given, and their types.
+        before: how many numbers are read there.
     """
 
     def __init__(self, shared: Shared, alone: bool):
         super().__init__()
         self.shared, self.task, self.width, self.types = shared, shared.task, shared.width, shared.types
         self.once, self.by_block = (Code("once"), Code("row")) if alone else (self, self)
-        self.passed: dict[str, None] = {}
+        self.passed: dict[str, str] = {}
+        self.before = 0
         self._addresses: dict[int, str] = {}
         self._stores: list[VectorStore] = []
 
-    def given(self, name: str) -> str:
-        """A word that was worked out before."""
+    def given(self, name: str, type_: str = "i64") -> str:
+        """A word, or another value, that was worked out before."""
         if self.once is not self:
-            self.passed[name] = None
+            self.passed[name] = type_
         return name
 
     def address(self, memory: int, step: int = 0) -> str:
@@ -182,10 +184,42 @@ class KernelMemory(Code):
         lanes = ", ".join(f"i32 {k}" for k in range(self.width))
         return self.say(f"icmp ult {width} {self.say(f'add {width} {start}, <{lanes}>')}, {length}")
 
-    def splat(self, scalar: str, element: str) -> str:
-        vector = f"<{self.width} x {element}>"
-        one = self.say(f"insertelement {vector} poison, {element} {scalar}, i32 0")
-        return self.say(f"shufflevector {vector} {one}, {vector} poison, <{self.width} x i32> zeroinitializer")
+    def splat(self, scalar: str, element: str, code: Code | None = None) -> str:
+        vector, code = f"<{self.width} x {element}>", code or self
+        one = code.say(f"insertelement {vector} poison, {element} {scalar}, i32 0")
+        return code.say(f"shufflevector {vector} {one}, {vector} poison, <{self.width} x i32> zeroinitializer")
+
+    def element(self, kind: int) -> tuple[str, int]:
+        """The type of an element in memory, and its size."""
+        return {F: (self.shared.real, self.shared.item), B: ("i8", 1), W: ("i64", 8)}[kind]
+
+    def load_before(self, x: Input) -> str:
+        """One number in every lane, or the number of the block: read once, or once for each block."""
+        one, self.before = x.lies == "one", self.before + 1
+        code, (_, item) = self.once if one else self.by_block, self.element(x.kind)
+        place = self.address(x.memory)
+        if x.offset:
+            place = code.say(f"add i64 {place}, {item * x.offset}")
+        if not one:
+            place = code.say(f"add i64 {place}, {code.say(f'mul i64 %block, {item}')}")
+        pointer = code.say(f"inttoptr i64 {place} to ptr")
+        return self.given(self.load_number(code, x, pointer), self.types[B if x.kind == B else F])
+
+    def load_number(self, code: Code, x: Input, pointer: str) -> str:
+        """The number at an address, in every lane."""
+        element, item = self.element(x.kind)
+        loaded = code.say(f"load {element}, ptr {pointer}, align {item}")
+        return self.as_value(code, x.kind, self.splat(loaded, element, code) if self.width > 1 else loaded)
+
+    def as_value(self, code: Code, kind: int, loaded: str) -> str:
+        """What was read as the kernel computes with it: whole numbers as others, bytes as truth values."""
+        width = self.width
+        if kind == W:
+            return code.say(f"sitofp {f'<{width} x i64>' if width > 1 else 'i64'} {loaded} to {self.types[F]}")
+        if kind == B:
+            types = f"<{width} x i8> {loaded}, zeroinitializer" if width > 1 else f"i8 {loaded}, 0"
+            return code.say(f"icmp ne {types}")
+        return loaded
 
     # Outputs.
 
@@ -238,13 +272,13 @@ class KernelMemory(Code):
         self._stores.clear()
 
     def accumulate(self, number: int, value: str, step: int, in_order: bool) -> None:
-        """Add the lanes that are there to a sum, in a loop to that so many further in each iteration.
+        """Add the lanes that are to be added to a sum, in a loop to that so many further in each iteration.
 
         If it is `in_order`, and may go through several vectors, the first lane of the sum has all that were before.
         """
         type_ = self.types[F]
         if self.width > 1:
-            value = self.say(f"select {self.types[B]} %mask, {type_} {value}, {type_} zeroinitializer")
+            value = self.say(f"select {self.types[B]} %added, {type_} {value}, {type_} zeroinitializer")
         place = str(number)
         if step:
             place = self.say(f"add i64 {number}, {self.say(f'mul i64 %i, {step}')}")

@@ -49,7 +49,7 @@ done:
 
 VECTORS = """\
 {name}:
-  %{name}.k = phi i64 [{first}, %{before}], [%{name}.next, %{name}]
+  %{name}.k = phi i64 [{first}, %{before}], [%{name}.next, %{last}]
   %{name}.place = mul i64 %{name}.k, {width}
   %{name}.at = call i64 asm "", "=r,0"(i64 %{name}.place)
   %{name}.flat = add i64 %start, %{name}.at
@@ -65,6 +65,48 @@ choose among all ways to count addresses on took it a third of the time that the
 chose was no faster than a base and a place, which instructions add by themselves.
 """
 
+ASIDE = """\
+  br i1 %all, label %added, label %aside
+aside:
+{put}
+  br label %added
+added:
+{calls}
+  br i1 %all, label %on, label %back
+back:
+{taken}
+  br label %on
+on:"""
+"""Where some lanes of a vector are not there, the sums are put aside, and what the others add is added to them then.
+
+So of a full vector nothing is masked before it is added.
+"""
+
+PUT = """\
+  %{n}.from = getelementptr {type}, ptr %sums, i64 {k}
+  %{n}.to = getelementptr {type}, ptr %kept, i64 {k}
+  %{n}.sum = load {type}, ptr %{n}.from
+  store {type} %{n}.sum, ptr %{n}.to
+  store {type} zeroinitializer, ptr %{n}.from"""
+TAKEN = """\
+  %{n}.at = getelementptr {type}, ptr %sums, i64 {k}
+  %{n}.of = getelementptr {type}, ptr %kept, i64 {k}
+  %{n}.added = load {type}, ptr %{n}.at
+  %{n}.kept = load {type}, ptr %{n}.of
+  %{n}.there = select <{width} x i1> %mask, {type} %{n}.added, {type} zeroinitializer
+  %{n}.total = fadd {type} %{n}.kept, %{n}.there
+  store {type} %{n}.total, ptr %{n}.at"""
+EACH = """\
+  br label %{name}.each
+{name}.each:
+  %{name}.n = phi i64 [0, %{name}], [%{name}.next, %{name}.each]
+{lines}
+  %{name}.next = add i64 %{name}.n, 1
+  %{name}.more = icmp slt i64 %{name}.next, {count}
+  br i1 %{name}.more, label %{name}.each, label %{name}.end
+{name}.end:"""
+"""The same of each of many sums."""
+
 PARTED = """\
   %whole = udiv i64 %count, {width}
   %fewer = icmp slt i64 %whole, %end
@@ -78,11 +120,13 @@ ALIGNED = " alignstack(64)"
 """Of a function of vectors: what it puts aside must not lie across lines of the cache, which costs as much again."""
 
 IN_REGISTERS = """\
-  %sums = alloca [{count} x {type}]"""
+  %sums = alloca [{count} x {type}]
+  %kept = alloca [{count} x {type}]"""
 IN_MEMORY = """\
   %at_sums = add i64 %workspace, {offset}
-  %sums = inttoptr i64 %at_sums to ptr"""
-"""Where the sums are accumulated: few of them in variables, which become registers."""
+  %sums = inttoptr i64 %at_sums to ptr
+  %kept = getelementptr [{count} x {type}], ptr %sums, i64 1"""
+"""Where the sums are accumulated, and put aside: few of them in variables, which become registers."""
 FEW = 16
 
 CLEARED = """\
@@ -121,37 +165,52 @@ class BlockSum(NamedTuple):
 
 def loop_text(
     width: int, type_: str, chunks: Sequence[str], sums: Sequence[BlockSum], offset: int, once: Sequence[str] = (),
-    by_block: Sequence[str] = (), parted: bool = False,
+    by_block: Sequence[str] = (), parted: bool = False, in_order: bool = False,
 ) -> str:  # fmt: skip
     """The function ``kernel``, which calls others, each with some words more than all have.
 
-    At the offset in the workspace there is room for the sums.  `once` and `by_block` are lines that give those words.
-    If it is `parted`, full vectors have a loop of their own, in which there are no masks.
+    At the offset in the workspace there is room for the sums, twice.  `once` and `by_block` are lines that give those
+    words.  If it is `parted`, full vectors have a loop of their own, in which there are no masks.  Sums of lanes one
+    after the other, `in_order`, cannot be put aside.
     """
     clear = [CLEARED.format(k=k, place=s.place, type=type_) for k, s in enumerate(sums)]
     few = 0 < len(sums) <= FEW and len(chunks) == 1
+    aside = sums and width > 1 and len(chunks) == 1 and not parted and not in_order
     return ENTRY.format(
         width=width,
         aligned=ALIGNED if width > 1 else "",
-        sums=IN_REGISTERS.format(count=len(sums), type=type_) if few else IN_MEMORY.format(offset=offset),
+        sums=(IN_REGISTERS if few else IN_MEMORY).format(count=len(sums), type=type_, offset=offset),
         cleared_once="\n".join(c for c, s in zip(clear, sums) if not s.of_rows),
         once="\n".join(once),
         by_block="\n".join(by_block),
         cleared="\n".join(c for c, s in zip(clear, sums) if s.of_rows),
         block_totals="\n".join(s.total for s in sums if s.of_rows),
         parted=PARTED.format(width=width) if parted else "",
-        vectors=_vectors(width, chunks, parted),
+        vectors=_vectors(width, chunks, parted, _aside(width, type_, len(sums), few) if aside else ""),
         totals="\n".join(s.total for s in sums if not s.of_rows),
     )
 
 
-def _vectors(width: int, chunks: Sequence[str], parted: bool) -> str:
+def _aside(width: int, type_: str, count: int, few: bool) -> str:
+    """What is done before and after a vector of which some lanes are not there; the calls are still to be filled in."""
+    found = []
+    for name, text in (("aside", PUT), ("back", TAKEN)):
+        each = [text.format(n=f"{name}{k}", k=k, type=type_, width=width) for k in range(count if few else 0)]
+        loop = text.format(n=f"{name}.one", k=f"%{name}.n", type=type_, width=width)
+        found.append("\n".join(each) if few else EACH.format(name=name, lines=loop, count=count))
+    return ASIDE.format(put=found[0], calls="{calls}", taken=found[1])
+
+
+def _vectors(width: int, chunks: Sequence[str], parted: bool, aside: str) -> str:
     """The loop over the vectors of a block, or that over the full ones and that over what remains."""
     mask = MASK.format(width=width, numbers=", ".join(f"i64 {k}" for k in range(width))) if width > 1 else ""
-    given = f", <{width} x i1> %mask, i1 %all" if width > 1 else ""
+    true = f"<{width} x i1> <{', '.join(['i1 true'] * width)}>"
+    added = true if aside else f"<{width} x i1> %mask"
+    given = f", <{width} x i1> %mask, i1 %all, {added}" if width > 1 else ""
     if not parted:
-        return f"  br label %loop\n{_loop('loop', width, chunks, given, mask, '%first', '%end', 'outer', 'after')}"
-    every = f", <{width} x i1> <{', '.join(['i1 true'] * width)}>, i1 true"
+        loop = _loop("loop", width, chunks, given, mask, "%first", "%end", "outer", "after", aside)
+        return f"  br label %loop\n{loop}"
+    every = f", {true}, i1 true, {true}"
     full = _loop("full", width, chunks, every, "", "%first", "%full_end", "outer", "between")
     rest = _loop("loop", width, chunks, given, mask, "%rest", "%end", "between", "after")
     return (
@@ -161,16 +220,18 @@ def _vectors(width: int, chunks: Sequence[str], parted: bool) -> str:
 
 
 def _loop(
-    name: str, width: int, chunks: Sequence[str], lanes: str, mask: str, first: str, end: str, before: str, after: str
-) -> str:
+    name: str, width: int, chunks: Sequence[str], lanes: str, mask: str, first: str, end: str, before: str, after: str,
+    aside: str = "",
+) -> str:  # fmt: skip
     """One of these loops: what its functions are told of the lanes that are there, and the lines that find it out."""
     calls = "\n".join(
         f"  call void @chunk{j}(i64 %table, ptr %sums, i64 %block, i64 %{name}.at, i64 %{name}.flat{lanes}{words})"
         for j, words in enumerate(chunks)
     )
     return VECTORS.format(
-        name=name, width=width, mask=mask, calls=calls, first=first, end=end, before=before, after=after
-    )
+        name=name, width=width, mask=mask, calls=aside.format(calls=calls) if aside else calls, first=first, end=end,
+        before=before, after=after, last="on" if aside else name,
+    )  # fmt: skip
 
 
 MEAN = """\
