@@ -19,16 +19,57 @@ def fold(step):  # type: ignore[no-untyped-def]
     After the counters come the loop, what it is given, three words for its operands, how many there are in a row, and
     the bytes from one to the next in z, in x and in z.
     """
-    z, x, loop = get(step, Z), get(step, X), AXES + 4 * get(step, NDIM)
-    operands = step + 8 * (loop + 2)
+    z, x = get(step, Z), get(step, X)
     for _ in range(get(step, ROWS)):
-        put(operands, 0, z)
-        put(operands, 1, x)
-        put(operands, 2, z)
-        call_loop(get(step, loop), operands, operands + 24, operands + 32, get(step, loop + 1))
+        join(step, z, x)
         dz, dx = advance(step)
         z += dz
         x += dx
+
+
+@inner
+def join(step, z, x):  # type: ignore[no-untyped-def]
+    """One row of these by the loop."""
+    loop = AXES + 4 * get(step, NDIM)
+    operands = step + 8 * (loop + 2)
+    put(operands, 0, z)
+    put(operands, 1, x)
+    put(operands, 2, z)
+    call_loop(get(step, loop), operands, operands + 24, operands + 32, get(step, loop + 1))
+
+
+def extreme(number: NumberKind, greatest: bool) -> Callable[[int], None]:
+    """The same for rows so short that to call a loop takes longer than to go through them, each with a place of z.
+
+    Which of several zeros or nan an extreme is, the loop alone knows: as in NumPy it joins all but the first element to
+    that one.  Nan is looked for first: to compare it raises the processor's flag.
+    """
+    load, store = number.load, number.store
+
+    def kernel(step):  # type: ignore[no-untyped-def]
+        z, x, n, x_step = get(step, Z), get(step, X), get(step, AXES), get(step, AXES + 2)
+        for _ in range(get(step, ROWS)):
+            plain = True
+            for k in range(n):
+                plain &= load(x + k * x_step) == load(x + k * x_step)
+            found = load(x)
+            if plain:
+                for k in range(1, n):
+                    value = load(x + k * x_step)
+                    found = value if (value > found if greatest else value < found) else found
+            store(z, found)
+            if n > 1 and not (plain and found != 0.0):
+                store(z, load(x))
+                join(step, z, x + x_step)
+            dz, dx = advance(step)
+            z += dz
+            x += dx
+
+    return kernel
+
+
+largest_f64, largest_f32 = extreme(F64, True), extreme(F32, True)
+smallest_f64, smallest_f32 = extreme(F64, False), extreme(F32, False)
 
 
 def running(number: NumberKind, multiplies: bool) -> Callable[[int], None]:

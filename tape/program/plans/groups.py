@@ -189,6 +189,30 @@ def _together(listing: Listing) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return role, family, stage, np.where(together, stage * (2 * len(shapes) + 2) + family, -1)
 
 
+class Kernels(NamedTuple):
+    """Which records of a listing run together.
+
+    Attributes:
+        lanes: those of several numbers that kernels compute.
+        family: by record, which shape and precision its kernel has.
+        keys: by record, a number that those of one kernel share; −1 for the others.
+        by_rows: the numbers of kernels that go by rows, because of sums.
+    """
+
+    lanes: list[int]
+    family: np.ndarray
+    keys: np.ndarray
+    by_rows: set[int]
+
+
+def kernels_of(listing: Listing) -> Kernels:
+    """Which records of a listing run together."""
+    g, (role, family, _, keys) = _grouping(), _together(listing)
+    several = np.array([s.size > 1 for s in listing.specs] + [False], dtype=np.bool_)[listing.spec]
+    lanes = np.flatnonzero((role == g.LANE) & several).tolist()
+    return Kernels(lanes, family, keys, set(keys[by_rows(listing) & (role == g.TOTAL)].tolist()))
+
+
 def step_numbers(listing: Listing) -> np.ndarray:
     """By record a number that those of one step share; −1 for what is given, and for views, which need no step."""
     g, (role, _, _, keys) = _grouping(), _together(listing)

@@ -101,15 +101,15 @@ class Listing:
 
     def with_rows(self, keep: np.ndarray, place: np.ndarray) -> Listing:
         """The kept rows, whose operands are first moved to where `place` says (positions among all rows)."""
-        return self._of_rows(np.flatnonzero(keep), (np.cumsum(keep, dtype=np.int64) - 1).take(place))
+        return self.repeated(np.flatnonzero(keep), (np.cumsum(keep, dtype=np.int64) - 1).take(place))
 
     def in_order(self, order: np.ndarray) -> Listing:
         """The rows in another order, in which operands still come before what reads them."""
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        return self._of_rows(order, place)
+        return self.repeated(order, place)
 
-    def _of_rows(self, rows: np.ndarray, moved: np.ndarray) -> Listing:
+    def repeated(self, rows: np.ndarray, moved: np.ndarray) -> Listing:
         """Some rows one after the other; `moved` says which of them each row of this listing is, or is told to be."""
         counts = np.diff(self.first).take(rows)
         first = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])

@@ -16,6 +16,9 @@ from .step_memory import StepMemory, castable
 BEGINS = {np.add: 0, np.multiply: 1, np.logical_and: True, np.logical_or: False}
 """By function, what a result begins with."""
 RUNNING = {np.add: "running_sum", np.multiply: "running_product"}
+EXTREMES: dict[Any, str] = {np.maximum: "largest", np.minimum: "smallest"}
+SHORT = 32
+"""Extremes of rows of so few numbers are found without a call for each."""
 MOST = 1 << 20
 """Reductions of more elements are left to NumPy."""
 
@@ -60,7 +63,11 @@ def _reduced(plan: Any, record: Any, x: PlanValue, function: np.ufunc) -> bool:
     begin = plan.found.setdefault((function, result.dtype), np.array(begin_of(function, result.dtype), result.dtype))
     plan.place(z, PlanValue(plan.pin(begin), (0,) * result.ndim, result))
     strides = [0 if k in over else s for k, s in enumerate(row_major(kept, result.dtype.itemsize))]
-    fold(plan, loop, result.dtype.itemsize, z.place, x.place, axes_of(x.spec.shape, strides, x.strides, by_source=True))
+    axes = axes_of(x.spec.shape, strides, x.strides, by_source=True)
+    rows = axes[0].n <= SHORT and not axes[0].z and all(axis.z for axis in axes[1:])
+    named = rows and function in EXTREMES and result.dtype in SUFFIXES
+    kernel = f"{EXTREMES[function]}_{SUFFIXES[result.dtype]}" if named else "fold"
+    _fold(plan, kernel, loop, result.dtype.itemsize, z.place, x.place, axes)
     return True
 
 
@@ -72,8 +79,15 @@ def loop_of(function: np.ufunc, dtype: np.dtype[Any]) -> Any:
 
 def fold(plan: Any, loop: Any, item: int, z: Place | int, x: Place | int, axes: Sequence[CopyAxis]) -> None:
     """A step that joins elements of x to places of z by a loop."""
+    _fold(plan, "fold", loop, item, z, x, axes)
+
+
+def _fold(
+    plan: Any, kernel: str, loop: Any, item: int, z: Place | int, x: Place | int, axes: Sequence[CopyAxis]
+) -> None:
     n, z_step, x_step = axes[0]
-    plan.strided("fold", item, z, x, axes, "running", *loop, 0, 0, 0, n, z_step, x_step, z_step)
+    joined = n if kernel == "fold" else n - 1
+    plan.strided(kernel, item, z, x, axes, "running", *loop, 0, 0, 0, joined, z_step, x_step, z_step)
 
 
 def begin_of(function: np.ufunc, dtype: np.dtype[Any]) -> Any:
