@@ -24,6 +24,8 @@ LEAST, LEAST_COLUMNS, LEAST_CALLS = 3, 8, 16
 what is left of a row beside full vectors takes as long as a vector."""
 MOST_SUMMED = 1 << 18
 """Nor those along other axes than the last of more elements: several threads cannot share such a kernel."""
+VIEWS = 1000
+"""In lists of more records views are not told from arrays that take memory."""
 WHOLE = 3
 _KINDS = {np.dtype(np.float64): 0, np.dtype(np.float32): 1, np.dtype(np.bool_): 2, np.dtype(np.int64): WHOLE}
 
@@ -183,10 +185,28 @@ def _together(listing: Listing) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     known = by_rows(listing), whole, *_fitting(code)
     g.classify(code, first, args, listing.spec, shape, kind, single, plain, *known, role, family)
     g.stages(code, first, args, role, family, stage)
-    several = (listing.spec >= 0) & ~single[listing.spec]
+    several = (listing.spec >= 0) & ~single[listing.spec] & ~looks_at_given(listing)
     g.postpone(first, args, listing.outputs, role, family, several, np.full(n, n + 1), np.full(n, -1), stage)
     together = (role == g.LANE) | (role == g.TOTAL) | (role == g.PACK)
     return role, family, stage, np.where(together, stage * (2 * len(shapes) + 2) + family, -1)
+
+
+def looks_at_given(listing: Listing) -> np.ndarray:
+    """By record, whether it is a view of what is given, which takes no memory; of long lists that is not looked for."""
+    found = np.zeros(len(listing), dtype=np.bool_)
+    if len(listing) <= VIEWS:
+        given = listing.code < 0
+        for k in np.flatnonzero(_views(len(OPS))[listing.code]).tolist():
+            (x, *others), op = listing.operands(k), listing.op(k)
+            assert op is not None
+            found[k] = not others and (given[x] or found[x]) and op.is_view(listing.parameters(k))
+    return found
+
+
+@cache
+def _views(count: int) -> np.ndarray:
+    """By opcode, whether an op may give a view, of which kernels compute nothing."""
+    return by_code(bool(op.view) and not lane for op, lane in zip(OPS[:count], lanes(count)))
 
 
 class Kernels(NamedTuple):
