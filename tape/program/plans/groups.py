@@ -209,7 +209,7 @@ def _views(count: int) -> np.ndarray:
     return by_code(bool(op.view) and not lane for op, lane in zip(OPS[:count], lanes(count)))
 
 
-class Kernels(NamedTuple):
+class KernelMembers(NamedTuple):
     """Which records of a listing run together.
 
     Attributes:
@@ -225,12 +225,12 @@ class Kernels(NamedTuple):
     by_rows: set[int]
 
 
-def kernels_of(listing: Listing) -> Kernels:
+def kernels_of(listing: Listing) -> KernelMembers:
     """Which records of a listing run together."""
     g, (role, family, _, keys) = _grouping(), _together(listing)
     several = np.array([s.size > 1 for s in listing.specs] + [False], dtype=np.bool_)[listing.spec]
     lanes = np.flatnonzero((role == g.LANE) & several).tolist()
-    return Kernels(lanes, family, keys, set(keys[by_rows(listing) & (role == g.TOTAL)].tolist()))
+    return KernelMembers(lanes, family, keys, set(keys[by_rows(listing) & (role == g.TOTAL)].tolist()))
 
 
 def step_numbers(listing: Listing) -> np.ndarray:
