@@ -30,7 +30,7 @@ from .guarding import GuardTable
 from .in_python import InPython, NumPyStep, OneByOne, live, numpy_steps
 from .operand_layout import AlikeGroups, Layout, twin
 from .prepared import interpretable, kernel_for
-from .recomputing import recomputed
+from .recomputing import LEAST_BYTES, recomputed
 from .round_step import NEVER, RoundsStep, TilesStep
 from .rounds import pieces, rounds_of
 from .shifted import Shifts
@@ -69,7 +69,8 @@ class Replay:
             listing = by_columns(listing)
             if listing is self.recorded and long_axes(listing):
                 listing, tiles = tiles_of(listing) or (listing, None)
-        if not rounds and tiles is None and tier != INTERPRET:
+        large = any(s.nbytes >= LEAST_BYTES for s in listing.specs)
+        if large and not rounds and tiles is None and tier != INTERPRET:
             listing = recomputed(listing)
         self.listing, self.tier, self.threads, self.most = listing, tier, threads, most
         self.inputs = [(int(k), int(listing.param[k])) for k in np.flatnonzero(listing.code == INPUT)]
