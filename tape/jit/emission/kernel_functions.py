@@ -11,7 +11,6 @@ from ops import Op
 from ops.core.registry import OPS
 from ops.core.lane import Same, Select
 
-from . import prefetch
 from .lines import B, F, W, has_lane, hexadecimal, operand_kinds, result_kind
 from .loop import ALIGNED
 from ..machine.platform import target
@@ -281,14 +280,10 @@ class KernelFunction(KernelMemory):
             return self.load_strided(x, memory)
         if addresses(x.lies) > 1:
             return self.load_rows(x, memory)
-        pointer, width = self.pointer(x, x.kind, x.lies, memory, offset), self.width
-        if x.lies not in ("every", "tile") or width == 1:
+        pointer = self.pointer(x, x.kind, x.lies, memory, offset)
+        if x.lies not in ("every", "tile") or self.width == 1:
             return self.load_number(self, x, pointer)
-        element, item = self.element(x.kind)
-        suffix = f"v{width}" + (f"f{self.task.bits}" if x.kind == F else element)
-        loaded = self.load_lanes(suffix, f"<{width} x {element}>", pointer, item)
-        self.prefetch(pointer, item, prefetch.READ)
-        return self.as_value(self, x.kind, loaded)
+        return self.load_vector(x, pointer)
 
     def slot(self, slot: int, step: int) -> str:
         """Where a slot is, in the loop that of an iteration."""

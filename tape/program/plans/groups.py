@@ -197,9 +197,9 @@ def looks_at_given(listing: Listing) -> np.ndarray:
     if len(listing) <= VIEWS:
         given = listing.code < 0
         for k in np.flatnonzero(_views(len(OPS))[listing.code]).tolist():
-            (x, *others), op = listing.operands(k), listing.op(k)
-            assert op is not None
-            found[k] = not others and (given[x] or found[x]) and op.is_view(listing.parameters(k))
+            operands = listing.args[listing.first[k] : listing.first[k + 1]]
+            if len(operands) == 1 and (given[operands[0]] or found[operands[0]]):
+                found[k] = OPS[listing.code[k]].is_view(listing.parameters(k))
     return found
 
 

@@ -233,7 +233,7 @@ def test_memory_is_reported_and_bounded():
     x = np.random.default_rng(0).uniform(size=N)
     program = tape.record(tape.func.grad(heated), x)
     statistics = program.statistics()
-    assert statistics.memory >= statistics.live_peak // 2 > x.nbytes
+    assert statistics.memory >= statistics.live_peak // 3 > x.nbytes  # most are never in memory, or made again
     assert statistics.recording_memory == 0 == program.recording_bytes
     assert f"{statistics.memory:,} bytes" in str(statistics)
     needed = tape.compile(tape.func.grad(heated))  # which watches the sum, that no result needs
