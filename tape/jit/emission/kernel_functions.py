@@ -280,10 +280,9 @@ class KernelFunction(KernelMemory):
             return self.load_strided(x, memory)
         if addresses(x.lies) > 1:
             return self.load_rows(x, memory)
-        pointer = self.pointer(x, x.kind, x.lies, memory, offset)
-        if x.lies not in ("every", "tile") or self.width == 1:
-            return self.load_number(self, x, pointer)
-        return self.load_vector(x, pointer)
+        if x.lies in ("every", "tile") and self.width > 1:
+            return self.load_vector(x, memory, offset)
+        return self.load_number(self, x, self.pointer(x, x.kind, x.lies, memory, offset))
 
     def slot(self, slot: int, step: int) -> str:
         """Where a slot is, in the loop that of an iteration."""

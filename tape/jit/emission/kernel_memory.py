@@ -211,9 +211,9 @@ class KernelMemory(Code):
         loaded = code.say(f"load {element}, ptr {pointer}, align {item}")
         return self.as_value(code, x.kind, self.splat(loaded, element, code) if self.width > 1 else loaded)
 
-    def load_vector(self, x: Input, pointer: str) -> str:
-        """The numbers from an address on, one in each lane."""
-        element, item = self.element(x.kind)
+    def load_vector(self, x: Input, memory: int, offset: int) -> str:
+        """The next numbers of an input, one in each lane."""
+        pointer, (element, item) = self.pointer(x, x.kind, x.lies, memory, offset), self.element(x.kind)
         suffix = f"v{self.width}" + (f"f{self.task.bits}" if x.kind == F else element)
         loaded = self.load_lanes(suffix, f"<{self.width} x {element}>", pointer, item)
         self.prefetch(pointer, item, prefetch.READ)
