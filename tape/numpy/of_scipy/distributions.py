@@ -25,8 +25,7 @@ from ..arrays.leaving import carries, refusal
 from ..arrays.unwrapping import bare, holds_face, tensor_of
 from ..constructors import as_array, gathered, recordable
 from ..mathematics import holds
-
-Making = Callable[[Callable[..., Any]], Callable[..., Any]]
+from .recorded_parts import Making
 
 OUTSIDE: dict[str, tuple[float, float]] = {
     "pdf": (0.0, 0.0), "logpdf": (-np.inf, -np.inf), "pmf": (0.0, 0.0), "logpmf": (-np.inf, -np.inf),

@@ -24,6 +24,7 @@ from ..constructors import as_array
 from ..mathematics import holds, is_finite
 
 Making = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""Makes what stands for a function of SciPy's out of the function."""
 
 interpolate = Room("scipy.interpolate")
 

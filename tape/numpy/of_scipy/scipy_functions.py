@@ -1,4 +1,4 @@
-"""SciPy's functions that are no ufuncs, and its sparse matrices, on recorded arrays.
+"""SciPy's functions that are no ufuncs on recorded arrays.
 
 They are Python code around C, which asks for plain arrays.  A function that some op or function of NumPy's computes as
 well is led there while a function of arrays is recorded; called with arguments that this does not cover, or with none
@@ -19,27 +19,24 @@ from typing import Any
 import numpy as np
 
 import ops
-from ops.algebra import sparse
 
 from ...base.rooms import opened
 from ...base.tensor import Face
-from ...base.tree import leaves_of
 from ..arrays.array_text import read_back
 from ..arrays.explaining import numpys_error
 from ..arrays.face import faces
-from ..arrays.leaving import carries, refusal
 from ..arrays.unwrapping import bare, holds_face
 from ..constructors import as_array, gathered
+from .distances import DISTANCES
 from .distributions import chosen_by_lanes, of_stats
+from .recorded_parts import Making
 from .scipy_grids import GRIDS
 from .scipy_interpolate import INTERPOLATE, of_interpolate
 from .scipy_linalg import LINALG
 from .scipy_ndimage import NDIMAGE
 from .scipy_resampling import RESAMPLING
 from .scipy_signal import ALONG_AN_AXIS, SIGNAL, along_an_axis
-
-Making = Callable[[Callable[..., Any]], Callable[..., Any]]
-"""Makes what stands for a function of SciPy's out of the function."""
+from .sparse_matrices import of_sparse_matrices, spsolve
 
 
 def recording(compute: Callable[..., Any]) -> Making:
@@ -181,10 +178,6 @@ TRANSFORMS = (
 )  # fmt: skip
 
 
-def _spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
-    return faces(sparse.solve(A, bare(b))) if sparse.is_sparse(A) else NotImplemented
-
-
 def _cumulative(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None) -> Any:
     y = np.moveaxis(as_array(y), axis, -1)
     steps = _steps(x, dx, y.ndim, axis)
@@ -219,57 +212,6 @@ def _simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
     return np.sum(both / 6.0 * (before * (2.0 - k / h) + at * both**2 / (h * k) + after * (2.0 - h / k)), axis=-1)
 
 
-def _between(metric: Any, p: Any = None) -> Any:
-    """The distance of a metric, by the differences of coordinates in the last axis; None of one that is not covered."""
-    if metric == "minkowski":
-        return lambda d: np.sum(np.abs(d) ** (2 if p is None else p), -1) ** (1 / (2 if p is None else p))
-    return METRICS.get(metric)
-
-
-METRICS: dict[Any, Callable[[Any], Any]] = {
-    "sqeuclidean": lambda d: np.sum(d * d, -1), "cityblock": lambda d: np.sum(np.abs(d), -1),
-    "euclidean": lambda d: np.linalg.norm(d, axis=-1), "chebyshev": lambda d: np.max(np.abs(d), -1),
-}  # fmt: skip
-
-
-def _cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, p: Any = None) -> Any:
-    a, b, between = as_array(XA), as_array(XB), _between(metric, p)
-    if between is None or a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1] or not a.shape[1]:
-        return NotImplemented
-    return between(a[:, None].astype(float, copy=False) - b.astype(float, copy=False))
-
-
-def _pdist(X: Any, metric: Any = "euclidean", *, p: Any = None) -> Any:
-    x, between = as_array(X), _between(metric, p)
-    if between is None or x.ndim != 2 or not x.shape[1]:
-        return NotImplemented
-    first, second = np.triu_indices(len(x), 1)
-    return between((x[first] - x[second]).astype(float, copy=False))
-
-
-def _distance(metric: str) -> Callable[..., Any]:
-    def compute(u: Any, v: Any) -> Any:
-        u, v = as_array(u), as_array(v)
-        return NotImplemented if u.ndim != 1 or u.shape != v.shape or not u.size else METRICS[metric](u - v)
-
-    return compute
-
-
-def _squareform(X: Any) -> Any:
-    x = as_array(X)
-    n = round((1 + np.sqrt(1 + 8 * x.size)) / 2)
-    if x.ndim != 1 or n * (n - 1) != 2 * x.size or not x.size:
-        return NotImplemented
-    places = np.zeros((n, n), int)
-    places[np.triu_indices(n, 1)] = np.arange(x.size)
-    return np.where(np.eye(n, dtype=bool), np.zeros((), x.dtype), x[places + places.T])
-
-
-DISTANCES: dict[str, Callable[..., Any]] = {
-    "cdist": _cdist, "pdist": _pdist, "squareform": _squareform, **{name: _distance(name) for name in METRICS},
-}  # fmt: skip
-
-
 INTEGRALS: dict[str, Callable[..., Any]] = {
     "trapezoid": lambda y, x=None, dx=1.0, axis=-1: np.trapezoid(y, x, dx, axis),
     "cumulative_trapezoid": _cumulative, "simpson": _simpson,
@@ -285,7 +227,7 @@ def _rooms(**functions: dict[str, Callable[..., Any]]) -> dict[str, dict[str, Ma
 
 ROOMS: dict[str, dict[str, Making]] = _rooms(
     special=SPECIAL, linalg=LINALG, fft={name: _transform(name) for name in TRANSFORMS},
-    sparse__linalg={"spsolve": _spsolve}, integrate=INTEGRALS, signal=SIGNAL,
+    sparse__linalg={"spsolve": spsolve}, integrate=INTEGRALS, signal=SIGNAL,
     spatial__distance=DISTANCES, ndimage=NDIMAGE | RESAMPLING, interpolate=GRIDS,
 )  # fmt: skip
 """By module of SciPy's and name: what makes the function that stands there while a function of arrays is recorded."""
@@ -397,57 +339,8 @@ ROOMS[locale.__name__] = {"atof": _reading}
 ROOMS[csv.__name__] = {"reader": _reading_rows}
 
 
-def _of_sparse(product: Callable[[Any, Any], Any]) -> Making:
-    """Lead a method of sparse matrices to a product, if what it is multiplied by is a recorded array."""
-
-    def making(original: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(original)
-        def method(self: Any, other: Any, *more: Any) -> Any:
-            if not isinstance(other, Face) or other._tensor.ndim == 0:
-                return original(self, other, *more)
-            return faces(product(self, other._tensor))
-
-        return method
-
-    return making
-
-
-def _made_of_numbers(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A constructor of sparse matrices, which keep plain numbers."""
-
-    @functools.wraps(original)
-    def method(self: Any, *args: Any, **kwargs: Any) -> None:
-        if any(isinstance(x, Face) and carries(x._tensor) for x in leaves_of([list(args), kwargs])):
-            raise refusal("its elements", f"scipy.sparse.{type(self).__name__}")
-        original(self, *args, **kwargs)
-
-    return method
-
-
-SPARSE: dict[str, Making] = {
-    "__matmul__": _of_sparse(sparse.times),
-    "__rmatmul__": _of_sparse(lambda a, x: sparse.times_from_left(x, a)),
-    "dot": _of_sparse(sparse.times),
-    "__init__": _made_of_numbers,
-}
-MATRIX: dict[str, Making] = {"__mul__": SPARSE["__matmul__"], "__rmul__": SPARSE["__rmatmul__"]}
-"""Methods of sparse matrices and arrays, and further ones that mean the same for a matrix."""
-
-
-def _of_sparse_matrices(module: Any) -> Iterator[tuple[type, str, Making]]:
-    """Wherever a class of sparse matrices defines a product or a constructor."""
-    kinds = {
-        kind for name in vars(module) if name.endswith(("_matrix", "_array", "spmatrix", "sparray"))
-        if isinstance(found := getattr(module, name), type) for kind in found.__mro__
-    }  # fmt: skip
-    for kind in kinds:
-        for name, making in (SPARSE | (MATRIX if issubclass(kind, module.spmatrix) else {})).items():
-            if name in vars(kind) and kind.__module__.startswith("scipy.sparse"):
-                yield kind, name, making
-
-
 METHODS: dict[str, Callable[[Any], Iterator[tuple[type, str, Making]]]] = {
-    "scipy.sparse": _of_sparse_matrices, "scipy.stats": of_stats, "scipy.interpolate": of_interpolate,
+    "scipy.sparse": of_sparse_matrices, "scipy.stats": of_stats, "scipy.interpolate": of_interpolate,
     "json": lambda module: iter([(module.JSONDecoder, name, _reading_method) for name in ("decode", "raw_decode")]),
     "configparser": lambda module: iter([(module.RawConfigParser, "getfloat", _reading_method)]),
 }  # fmt: skip
